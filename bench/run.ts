@@ -27,6 +27,7 @@ const benches = {
   resume: () => import("./resume.ts"),
   turns: () => import("./turns.ts"),
   mcp: () => import("./mcp.ts"),
+  agents: () => import("./agents.ts"),
   classify: () => import("./classify.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 

@@ -14,7 +14,14 @@ import { keySource } from "../lib/model/key.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
 import { openStore } from "../lib/session/store.ts";
 import { ripgrepProgram } from "../lib/tools/search/program.ts";
-import { checkInstructions, checkPlugins, checkPrompts, checkSkills, type UsedFile } from "./definitionscheck.ts";
+import {
+  checkAgents,
+  checkInstructions,
+  checkPlugins,
+  checkPrompts,
+  checkSkills,
+  type UsedFile,
+} from "./definitionscheck.ts";
 import { checkEgress } from "./egresscheck.ts";
 import { type CurrentProject, projectConfig } from "./project.ts";
 import { checkSandbox, type SandboxDetails } from "./sandboxcheck.ts";
@@ -40,6 +47,7 @@ export async function checkAll(project: CurrentProject, signal: AbortSignal): Pr
     ["instructions", () => checkInstructions(project)],
     ["skills", () => checkSkills(project)],
     ["prompts", () => checkPrompts(project)],
+    ["agents", () => checkAgents(project)],
     ["plugins", () => checkPlugins(project)],
     ["database", async () => [await checkDatabase(project)]],
     ["model", async () => [await checkModel(config, project, signal)]],

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { type AgentDefinition, findAgents } from "../lib/agents/agents.ts";
 import { loadInstructions } from "../lib/agents/instructions.ts";
 import type { DefinitionFile, DefinitionRequest } from "../lib/agents/places.ts";
 import { findPlugins } from "../lib/agents/plugins.ts";
@@ -6,6 +8,7 @@ import { findSkills } from "../lib/agents/skills.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
 import { configDirectory } from "../lib/config/paths.ts";
 import { ProjectTrust } from "../lib/config/trust.ts";
+import { agentToolNames } from "../lib/conversation/definitions.ts";
 import type { CheckResult } from "./checks.ts";
 import type { CurrentProject } from "./project.ts";
 
@@ -20,10 +23,22 @@ export function checkInstructions({ root }: CurrentProject): CheckResult[] {
 }
 
 export function checkSkills(project: CurrentProject): CheckResult[] {
-  const request = requestOf(project);
-  const { list: plugins } = findPlugins({ ...request, trust: new ProjectTrust(project.isTrusted) });
-  const { byName, notices } = findSkills({ ...request, plugins });
+  const request = withPlugins(project);
+  const { byName, notices } = findSkills(request);
   return [used([...byName].map(([name, { file }]) => fileOf(name, file))), ...problemsOf(request, notices)];
+}
+
+export function checkAgents(project: CurrentProject): CheckResult[] {
+  const request = withPlugins(project);
+  const { byName, notices } = findAgents({ ...request, tools: agentToolNames });
+  const agents = [...byName.values()];
+  const builtIn = agents.filter(({ scope }) => scope === "built-in").map(({ name }) => `${name} (built in)`);
+  const files = agents.flatMap((agent) => agentFile(agent, project));
+  return [used(files, builtIn), ...problemsOf(request, notices)];
+}
+
+function agentFile({ name, scope, shown }: AgentDefinition, { root }: CurrentProject): UsedFile[] {
+  return scope === "built-in" || shown === undefined ? [] : [{ name, scope, path: resolve(root, shown) }];
 }
 
 export function checkPlugins(project: CurrentProject): CheckResult[] {
@@ -43,6 +58,13 @@ export function checkPrompts(project: CurrentProject): CheckResult[] {
   return [used(usable.map(({ name, file }) => fileOf(name, file))), ...problemsOf(request, [...notices, ...broken])];
 }
 
+/** The check of plugins names those that are ignored. */
+function withPlugins(project: CurrentProject): DefinitionRequest {
+  const request = requestOf(project);
+  const { list: plugins } = findPlugins({ ...request, trust: new ProjectTrust(project.isTrusted) });
+  return { ...request, plugins };
+}
+
 function requestOf(project: CurrentProject): DefinitionRequest {
   const trust = new ProjectTrust(project.isTrusted);
   return { ...project, configDirectory: configDirectory(project), trust, hide: [] };
@@ -52,9 +74,9 @@ function fileOf(name: string, { scope, path }: DefinitionFile): UsedFile {
   return { name, scope, path };
 }
 
-function used(files: readonly UsedFile[]): CheckResult {
+function used(files: readonly UsedFile[], more: readonly string[] = []): CheckResult {
   const lines = files.map(({ name, scope, path }) => `${name} (${scope}: ${path})`);
-  return { status: "ok", message: lines.join("\n") || "none", files };
+  return { status: "ok", message: [...lines, ...more].join("\n") || "none", files };
 }
 
 function problemsOf({ trust }: DefinitionRequest, notices: readonly string[]): CheckResult[] {

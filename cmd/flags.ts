@@ -73,6 +73,7 @@ const model = grouped("Model", {
     value: value.model,
     about: "PROVIDER/MODEL, or a model of the configured provider; also KODA_MODEL. `demo` needs no key and no network",
   },
+  agent: { value: value.agent, about: "Run as this agent, with its prompt, tools and mode; koda doctor lists them" },
   "base-url": { value: value.url, about: "An OpenAI-compatible endpoint" },
   "api-key-env": { value: value.variable, about: "The environment variable that holds its key" },
   wire: { value: value.oneOf(...wires), about: "The protocol it speaks" },
@@ -133,7 +134,7 @@ const sandbox = grouped("Trust", {
 export const trust = grouped("Trust", {
   "trust-project": {
     about:
-      "Use this project's own skills, prompts, plugins and MCP servers, and let its configuration allow more, as yours does",
+      "Use this project's own skills, prompts, agents, plugins and MCP servers, and let its configuration allow more, as yours does",
   },
 });
 
@@ -230,7 +231,9 @@ export const serverFiles = grouped("General", {
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
   ...serverFiles,
-  bare: { about: "Ignore the configuration, instructions, skills, prompts and plugins of the user and the project" },
+  bare: {
+    about: "Ignore the configuration, instructions, skills, prompts, agents and plugins of the user and the project",
+  },
 });
 
 /** The flags of a command that runs no model. */

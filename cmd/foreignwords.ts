@@ -98,7 +98,7 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ],
   ["hook, hooks", 'hooks are in your config.json: "hooks": [{ "on": …, "command": … }]'],
   ["--plugin-dir, --plugin", "put the plugin into plugins/ beside your config.json; koda doctor lists them"],
-  ["agent, agents", "koda has none; put instructions for the model into AGENTS.md"],
+  ["agent, agents", "an agent is a file in agents/ beside your config.json; koda doctor lists them"],
   ["skill, skills, prompts", "write koda doctor, which lists the skills and prompts of this directory"],
   ["login, logout, auth, setup-token, providers", "koda takes keys from variables; koda models lists them"],
   ["config, settings", "write koda doctor --config to see each value, or koda exec --config KEY=VALUE to set one"],

@@ -33,6 +33,7 @@ const others: readonly string[] = [
   "config",
   "mcp-config",
   "bare",
+  "agent",
   "verify",
   "verify-attempts",
   "finish",

@@ -71,6 +71,8 @@ export const exitByCode = {
   sigint: 130,
   sigterm: 143,
   reader_gone: 141,
+  // Of an agent: whoever started it has stopped it.
+  stopped: 143,
 } as const satisfies Record<string, number>;
 
 export type ErrorCode = keyof typeof exitByCode;

@@ -7,7 +7,7 @@ import { isBelow, isInFolded } from "../files/path.ts";
 import { readRegularFile } from "../files/read.ts";
 import { visibleLine } from "../visible.ts";
 
-/** The user's own directories, and those of a project, in which skills and prompts are looked for. */
+/** The user's own directories, and those of a project, in which definitions are looked for. */
 export type DefinitionRequest = {
   /** The project, absolute and real. */
   readonly root: string;
@@ -17,11 +17,11 @@ export type DefinitionRequest = {
   readonly trust: ProjectTrust;
   /** Real paths that are hidden from the run by name. */
   readonly hide: readonly string[];
-  /** The plugins, which may have skills. */
+  /** The plugins, which may have skills and agents. */
   readonly plugins?: readonly { readonly scope: "project" | "user"; readonly directory: string }[];
 };
 
-type DefinitionKind = "skills" | "prompts" | "plugins";
+type DefinitionKind = "skills" | "prompts" | "agents" | "plugins";
 
 /** A directory of definitions; `shown` is its path in messages. */
 type Place = { readonly scope: "project" | "user"; readonly path: string; readonly shown: string };
@@ -67,7 +67,15 @@ export function findDefinitions(
 }
 
 /** Directories of the project that agents share, and koda's own. */
-const sharedDirectories = { skills: [".koda", ".agents", ".claude"], prompts: [".koda"], plugins: [".koda"] } as const;
+const sharedDirectories = {
+  skills: [".koda", ".agents", ".claude"],
+  prompts: [".koda"],
+  agents: [".koda"],
+  plugins: [".koda"],
+} as const;
+
+/** The kinds that a plugin may have. */
+const ofPlugins: readonly DefinitionKind[] = ["skills", "agents"];
 
 /** A directory that is both, as when one works in the home, is the user's. */
 function placesOf(kind: DefinitionKind, { root, home, configDirectory, plugins = [] }: DefinitionRequest): Place[] {
@@ -75,8 +83,8 @@ function placesOf(kind: DefinitionKind, { root, home, configDirectory, plugins =
   const own = configDirectory === undefined ? inHome : [configDirectory, ...inHome];
   const users = own.flatMap((directory) => placeAt("user", join(directory, kind)));
   const projects = sharedDirectories[kind].flatMap((name) => placeAt("project", join(root, name, kind), root));
-  const added =
-    kind !== "skills" ? [] : plugins.flatMap(({ scope, directory }) => placeAt(scope, join(directory, kind)));
+  const adding = ofPlugins.includes(kind) ? plugins : [];
+  const added = adding.flatMap(({ scope, directory }) => placeAt(scope, join(directory, kind)));
   const places = [...projects.filter(({ path }) => !users.some((user) => user.path === path)), ...users, ...added];
   return places.filter(({ path }, index) => places.findIndex((place) => place.path === path) === index);
 }

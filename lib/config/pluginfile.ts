@@ -9,7 +9,7 @@ import { isRecord, type JsonRecord, readJson } from "./json.ts";
 import { typedKeys } from "./schema.ts";
 import { unknownKey } from "./unknownkey.ts";
 
-/** The additions of a `plugin.json` to a run. Its skills are a directory beside it. */
+/** The additions of a `plugin.json` to a run. Its skills and agents are directories beside it. */
 export type PluginParts = {
   readonly version: string;
   readonly server?: McpServerConfig;

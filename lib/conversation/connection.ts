@@ -14,7 +14,7 @@ import { imagesNotAccepted } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/key.ts";
 import { secretsIn } from "../model/record.ts";
-import { type ModelChoice, type ResolvedModel, resolveModel } from "../model/resolve.ts";
+import { type ModelChoice, resolveBeside, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { supportedSettings } from "../model/settings.ts";
 import type { Traffic } from "../model/traffic.ts";
@@ -35,7 +35,10 @@ import type { Recorded } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 
 /** The model of a conversation. Commands never see the variables that may hold its key. */
-type Connection = {
+export type Connection = {
+  resolved: ResolvedModel;
+  /** The settings of requests, supported or not. */
+  wanted: ModelSettings;
   model: Model;
   info: ModelInfo;
   key: ApiKey | undefined;
@@ -61,8 +64,26 @@ type Circumstances = {
 
 /** Connects to the chosen model, over the network or with a cassette. */
 export async function connectionFor(settings: Settings, circumstances: Circumstances): Promise<Connection> {
+  return connectTo(await resolve(settings, circumstances), settings, circumstances);
+}
+
+/** The connection of an agent: to the model of its parent, or to the one that its definition names. */
+export async function connectionBeside(
+  { resolved, wanted }: Connection,
+  { model, settings }: { model: string | undefined; settings: Settings },
+  circumstances: Circumstances,
+): Promise<Connection> {
+  const { traffic, signal } = circumstances;
+  const { loaded, env, dataDirectory } = settings;
+  const offline = traffic.replayed !== undefined;
+  const context = { config: loaded.config, env, dataDirectory, offline, signal, writable: writableRoots(settings) };
+  if (model === undefined) return connectTo(resolved, { ...settings, model: wanted }, circumstances);
+  const other = await resolveBeside(resolved, model, context);
+  return connectTo(other, { ...settings, model: {}, hasImages: false }, circumstances);
+}
+
+function connectTo(resolved: ResolvedModel, settings: Settings, circumstances: Circumstances): Connection {
   const { traffic, recorded, post } = circumstances;
-  const resolved = await resolve(settings, circumstances);
   const { provider, info, key } = resolved;
   const isDemo = provider.name === demoProvider.name;
   const isOffline = traffic.replayed !== undefined || isDemo;
@@ -95,7 +116,7 @@ export async function connectionFor(settings: Settings, circumstances: Circumsta
   const facts = isOffline ? recorded?.environment?.connection : connectionFacts(resolved, wanted);
   const edit = wanted.edit ?? info.edit ?? editDialectOf(info.name);
   const effort = supported.reasoningEffort;
-  return { model, info, key, keyVariables: secretVariables(provider), facts, effort, edit };
+  return { resolved, wanted, model, info, key, keyVariables: secretVariables(provider), facts, effort, edit };
 }
 
 /** A session keeps its effort, temperature, longest reply and dialect until a flag or another model replaces them. */

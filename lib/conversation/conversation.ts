@@ -1,44 +1,43 @@
 import type { Prompts } from "../agents/prompts.ts";
-import { loadSkill, type Skills, skillsNamed } from "../agents/skills.ts";
+import type { Skills } from "../agents/skills.ts";
 import { within } from "../async/within.ts";
+import type { Mode } from "../config/config.ts";
 import { AnswerJudge } from "../engine/answer.ts";
-import { skillNote } from "../engine/call.ts";
-import { Changes, type OwnOutput } from "../engine/changes.ts";
+import type { OwnOutput } from "../engine/changes.ts";
 import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
 import type { Event, EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
-import { hookNote } from "../engine/hooknote.ts";
-import { type Hooks, type HookVerdict, runEndHooks, runHooks } from "../engine/hooks.ts";
+import { type Hooks, runEndHooks } from "../engine/hooks.ts";
 import { costOf, type Ledger } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { taskOf } from "../engine/task.ts";
-import { type CallContext, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
-import { snapshotDirectory } from "../config/paths.ts";
+import { type Progress, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
 import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
-import type { JsonSchema } from "../model/model.ts";
 import type { Servers } from "../mcp/servers.ts";
+import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
-import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
-import { inMemory } from "../session/database.ts";
 import { textOfParts } from "../session/content.ts";
-import type { Item, ItemOf } from "../session/item.ts";
+import type { ActiveSkill, ItemOf } from "../session/item.ts";
 import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import { finishName } from "../tools/finish.ts";
-import type { Claim } from "../trust/claim.ts";
+import type { Claim, Effect } from "../trust/claim.ts";
+import { lowerMode } from "../trust/mode.ts";
 import { executableChanges } from "../worktree/executable.ts";
+import { AgentPool, type AgentSource, type WantedAgent } from "./agentpool.ts";
+import { CallContexts } from "./callcontext.ts";
 import type { Host } from "./host.ts";
-import type { RunPatch } from "./runpatch.ts";
 import { Inbox } from "./inbox.ts";
+import { askHooks, openingItems } from "./opening.ts";
+import { ProjectChanges } from "./projectchanges.ts";
+import type { RunPatch } from "./runpatch.ts";
 import type { Settings } from "./settings.ts";
-import { canEdit } from "./tools.ts";
 import type { Stance } from "./stance.ts";
-import system from "./system.md" with { type: "text" };
+import { canEdit } from "./tools.ts";
 import type { Hands, Workspace } from "./workspace.ts";
-import { ownPlace } from "./workspace/ownplace.ts";
 
 export type TurnRequest = {
   prompt: Prompt;
@@ -49,12 +48,17 @@ export type TurnRequest = {
   verify?: Pick<Verification, "command" | "most"> | undefined;
 };
 
-type ConversationParts = {
+export type ConversationParts = {
   host: Host;
   session: Session;
   stance: Stance;
+  system: string;
   workspace: Workspace;
   servers: Servers | undefined;
+  /** The conversation that started this one, which is then an agent: it has the workspace and the servers of that. */
+  parent?: Conversation;
+  /** Absent where no agent may be started. */
+  agents?: AgentSource;
   ledger: Ledger;
   events: Events;
   skills: Skills;
@@ -62,7 +66,7 @@ type ConversationParts = {
   /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
-  environment: () => ItemOf<"environment"> | undefined;
+  environment: (mode: Mode) => ItemOf<"environment"> | undefined;
   settings: Pick<Settings, "env" | "dataDirectory" | "database" | "loaded">;
   own: OwnOutput;
   /** For --patch. */
@@ -77,13 +81,18 @@ type ConversationParts = {
 /** One conversation with a model, turn after turn. Closing it stops everything that it started. */
 export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
-  readonly inbox: Inbox = new Inbox();
+  readonly agents: AgentPool;
+  readonly inbox: Inbox;
+  readonly changes: ProjectChanges;
   readonly #hands: Hands;
+  readonly #contexts: CallContexts;
   readonly #compaction: Compaction;
-  readonly #changed = new Set<string>();
-  #areChangesKnown = true;
-  /** One object: the sandbox prepares each policy once. */
-  #readers: Policy | undefined;
+  #stance: Stance;
+  /** That of the running turn, or of the last one. */
+  #turnMode: Mode;
+  /** Skills that were loaded after this place in the log narrow the turn. */
+  #skillsSince: number;
+  #progress: Progress | undefined;
   #verification: Verification | undefined;
   readonly #life = new AbortController();
   #running: Promise<void> | undefined;
@@ -92,14 +101,30 @@ export class Conversation implements AsyncDisposable {
   /** The length of the log when this run began. */
   readonly #lengthAtStart: number;
 
-  /** Takes ownership of the session, the workspace and the servers. */
+  /** Takes ownership of the session; of the workspace and the servers too, unless they are its parent's. */
   constructor(parts: ConversationParts) {
+    const { host, session, stance, workspace, parent, patch, events, ledger, settings } = parts;
     this.parts = parts;
-    this.#lengthAtStart = parts.session.info.length;
-    this.#hands = parts.workspace.open();
-    const { patch, workspace, events, host, settings } = parts;
-    this.#compaction = new Compaction({ ...settings.loaded.config.compaction, now: () => host.traffic.now });
-    host.add(this);
+    this.#stance = stance;
+    this.#turnMode = stance.allowance.mode;
+    this.#lengthAtStart = session.info.length;
+    this.#skillsSince = session.info.length;
+    this.agents = new AgentPool({
+      open: (wanted, signal) => this.#openAgent(wanted, signal),
+      keyOf: (name) => parts.agents?.keyOf(this, name),
+      generation: () => workspace.generation,
+      startedBefore: () => parts.agents?.startedBefore() ?? 0,
+      events,
+      ledger,
+    });
+    this.inbox = new Inbox(this.agents);
+    this.#hands = workspace.open();
+    const { contextWindow } = stance.info;
+    this.#contexts = new CallContexts({ session, workspace, hands: this.#hands, agents: this.agents, contextWindow });
+    const isResumed = parent === undefined;
+    this.#compaction = new Compaction({ ...settings.loaded.config.compaction, isResumed, now: () => host.traffic.now });
+    this.changes = new ProjectChanges({ ...parts, policy: workspace.policy, patch, parent: parent?.changes });
+    if (parent === undefined) host.add(this);
     if (patch === undefined) return;
     workspace.atRest = async () => {
       for (const notice of await patch.take(host.signal)) events.post(notice);
@@ -112,60 +137,65 @@ export class Conversation implements AsyncDisposable {
     return { ...start, title: session.info.title || promptTitle(textOfParts(prompt)) };
   }
 
+  /** The mode of calls that are made now. That of an agent is never wider than its parent's at that moment. */
+  get mode(): Mode {
+    const { mode } = this.#stance.allowance;
+    const { parent } = this.parts;
+    return parent === undefined ? mode : lowerMode(mode, parent.mode);
+  }
+
+  /** Holds from the next turn; for agents that run now from their next call. */
+  change({ mode }: { mode: Mode }): void {
+    this.#stance = { ...this.#stance, allowance: { ...this.#stance.allowance, mode } };
+  }
+
+  /** The skills that narrow its calls: each counts for the run in which it was loaded, and for one that goes on. */
+  activeSkills(): readonly ActiveSkill[] {
+    const { session, parent } = this.parts;
+    const own = session.skillSince(this.#skillsSince);
+    return [...(own === undefined ? [] : [own]), ...(parent?.activeSkills() ?? [])];
+  }
+
   /** One turn. The signal ends this turn only. */
   async *run(request: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
     if (this.#running !== undefined) throw new Error(`a turn of session ${this.parts.session.id} is running`);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#running = promise;
-    const changes = this.#newChanges();
+    const { start, session, agents, skills, events, environment } = this.parts;
+    const turn = this.#turn(request, this.changes.begin());
     try {
       const stop = AbortSignal.any([signal, this.#life.signal]);
-      const turn = this.#turn(request, changes);
-      const words = yield* this.#askHooks(turn, request, stop);
-      return yield* runTurn(turn, [...this.#opening(request), ...words], stop);
+      const source = this.#hasBegun ? undefined : start.source;
+      const words = yield* askHooks(turn, { source, request }, stop);
+      const left = !this.#hasBegun && session.resumed ? agents?.leftBefore() : [];
+      this.#hasBegun = true;
+      const { contextWindow } = turn.info;
+      const told = { environment: environment(this.mode), left: left ?? [], skills, events, contextWindow };
+      const opening = openingItems(request, told);
+      return yield* runTurn(turn, [...opening, ...words], stop);
     } finally {
-      const kept = this.#keep(changes);
+      if (turn.progress.mayHaveWritten) this.parts.parent?.noteWriting();
+      const ended = this.changes.end();
       this.#running = undefined;
       resolve();
-      await kept;
+      await ended;
     }
+  }
+
+  /** An agent of this conversation may have written. */
+  noteWriting(): void {
+    if (this.#progress !== undefined) this.#progress.mayHaveWritten = true;
   }
 
   /** The hooks on the end of the session, which has happened already. */
   async *end({ status, text }: Outcome, signal: AbortSignal): AsyncGenerator<Event, void> {
     if (this.parts.hooks?.has("session.end") !== true) return;
-    const changes = this.#newChanges();
-    const ground = { ...this.#ground(changes), progress: { work: Promise.resolve() } };
+    const ground = { ...this.#ground(this.changes.begin()), progress: { work: Promise.resolve() } };
     try {
       yield* runEndHooks(ground, { on: "session.end", status, last_message: text }, signal);
     } finally {
-      await this.#keep(changes);
+      await this.changes.end();
     }
-  }
-
-  /** The words of the hooks on a start and on a prompt. Nothing is recorded when one denies. */
-  async *#askHooks(turn: Turn, { prompt }: TurnRequest, signal: AbortSignal): AsyncGenerator<Event, Item[]> {
-    const { start, session } = this.parts;
-    const words: Item[] = [];
-    if (!this.#hasBegun) {
-      const source = start.source === "new" ? "startup" : start.source;
-      words.push(...said("session.start", yield* runHooks(turn, { on: "session.start", source }, signal)));
-    }
-    this.#hasBegun = true;
-    if (prompt.length === 0) return words;
-    const occasion = { on: "prompt" as const, prompt: textOfParts(prompt), turn: session.info.turns + 1 };
-    return [...words, ...said("prompt", yield* runHooks(turn, occasion, signal))];
-  }
-
-  async #keep(changes: Changes): Promise<void> {
-    for (const path of changes.paths) this.#changed.add(path);
-    this.#areChangesKnown &&= changes.isKnown;
-    if (this.parts.patch?.keep(changes) !== true) await changes[Symbol.asyncDispose]();
-  }
-
-  /** False when the project is certainly as it was; undefined when that cannot be told. */
-  get hasChanges(): boolean | undefined {
-    return this.#changed.size > 0 || (this.#areChangesKnown ? false : undefined);
   }
 
   /** The totals of all turns so far. */
@@ -176,9 +206,10 @@ export class Conversation implements AsyncDisposable {
       session: session.id,
       usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
       tools: ledger.calls,
-      filesChanged: this.#changed.size,
-      executableChanges: executableChanges([...this.#changed, ...workspace.repositories.changedConfig()]),
+      filesChanged: this.changes.paths.size,
+      executableChanges: executableChanges([...this.changes.paths, ...workspace.repositories.changedConfig()]),
       ...this.#verified(),
+      agents: this.agents.counts,
       mcp: servers?.missing ?? [],
       resume: session.isEmpty ? null : resume,
     };
@@ -186,11 +217,13 @@ export class Conversation implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await using closing = new AsyncDisposableStack();
-    const { host, session, workspace, servers } = this.parts;
+    const { host, session, workspace, servers, parent } = this.parts;
     closing.defer(() => host.delete(this));
     closing.use(session);
-    closing.use(workspace);
-    closing.use(servers);
+    if (parent === undefined) closing.use(workspace);
+    else closing.defer(() => workspace.close(this.#hands));
+    if (parent === undefined) closing.use(servers);
+    closing.use(this.agents);
     this.#life.abort(new KodaError("reader_gone", "the conversation was closed"));
     // Its reader may have stopped reading, and then it never ends.
     if (this.#running !== undefined) await within(graceMs, this.#running);
@@ -202,32 +235,50 @@ export class Conversation implements AsyncDisposable {
     return { verify: { command, passed, attempts } };
   }
 
-  #turn({ prompt, schema, verify }: TurnRequest, changes: Changes): Turn {
+  async #openAgent(wanted: WantedAgent, signal: AbortSignal): Promise<Conversation> {
+    const { agents } = this.parts;
+    if (agents === undefined) throw new KodaError("usage", "an agent cannot start agents");
+    return await agents.open(this, wanted, signal);
+  }
+
+  #turn({ prompt, schema, verify }: TurnRequest, changes: Turn["changes"]): Turn {
     this.#verification = verify && { ...verify, attempts: 0, passed: false };
-    const { session, ledger, stance } = this.parts;
-    const { tools } = stance.catalog.current;
+    this.#turnMode = this.mode;
+    this.#skillsSince = prompt.length === 0 ? 0 : this.#lengthAtStart;
+    this.#progress = {
+      text: "",
+      usage: noUsage,
+      mayHaveWritten: false,
+      hasRunStopHooks: false,
+      work: Promise.resolve(),
+    };
+    const { session, ledger, system, parent } = this.parts;
+    const { model, info, catalog, gateFor } = this.#stance;
+    const { tools } = catalog.current;
     const offers = (tool: string) => tools.some(({ name }) => name === tool);
     return {
-      ...stance,
       ...this.#ground(changes),
+      model,
+      info,
+      catalog,
+      gate: parent === undefined ? gateFor(this.#turnMode) : (call) => gateFor(this.mode)(call),
       system,
       ledger,
       compaction: this.#compaction,
       ...(this.#verification !== undefined && { verification: this.#verification }),
-      task: taskOf(prompt, { mayWrite: stance.allowance.mode === "auto" && canEdit(tools), todo: session.todo }),
+      task: taskOf(prompt, { mayWrite: this.#turnMode === "auto" && canEdit(tools), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
-      // A skill narrows the run in which it was loaded, and one that goes on with the same task.
-      activeSkill: () => session.skillSince(prompt.length === 0 ? 0 : this.#lengthAtStart),
-      environment: this.parts.environment,
+      activeSkills: () => this.activeSkills(),
+      environment: () => this.parts.environment(this.#turnMode),
       inbox: this.inbox,
       loop: new LoopGuard(),
-      progress: { text: "", usage: noUsage, mayHaveWritten: false, hasRunStopHooks: false, work: Promise.resolve() },
+      progress: this.#progress,
       heard: () => this.parts.host.clocks.heard(),
     };
   }
 
   /** The part of a turn that its commands need. */
-  #ground(changes: Changes) {
+  #ground(changes: Turn["changes"]) {
     const { session, events, workspace, host, watchKey, hooks } = this.parts;
     return {
       session,
@@ -235,73 +286,21 @@ export class Conversation implements AsyncDisposable {
       changes,
       watchKey,
       hooks,
-      contextOf: (call: string, claim?: Claim) => this.#contextOf(call, claim),
+      contextOf: (call: string, claim?: Claim) =>
+        this.#contexts.of(call, { claim, mayWrite: ({ effect }) => this.#mayWrite(effect) }),
       repositories: workspace.repositories,
+      locks: workspace.locks,
       waits: () => host.clocks.pauseIdle(),
     };
   }
 
-  #opening({ prompt, words = "" }: TurnRequest): Item[] {
-    const environment = this.parts.environment();
-    const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
-    return [...(environment === undefined ? [] : [environment]), ...this.#loadSkills(words), request];
-  }
-
-  /** Loads the skills that are named (`$deploy`). */
-  #loadSkills(words: string): Item[] {
-    const { skills, events, stance } = this.parts;
-    return skillsNamed(words, skills).flatMap((named) => {
-      const skill = loadSkill(named, stance.info.contextWindow);
-      const [level, message] =
-        "problem" in skill
-          ? (["warn", skill.problem] as const)
-          : (["info", `Loaded the skill "${skill.name}"`] as const);
-      events.post({ type: "notice", level, code: "skill", message });
-      return "problem" in skill ? [] : [skillNote(skill)];
-    });
-  }
-
-  #newChanges(): Changes {
-    const { own, settings, workspace, session } = this.parts;
-    const { policy } = workspace;
-    const { database } = settings;
-    // The turn's start is the next item.
-    const place = { session: session.id, by: "turn" as const, seq: session.info.length + 1 };
-    const keep = database === inMemory ? undefined : { snapshots: snapshotDirectory(database), ...place };
-    const temporary = () => ownPlace(policy, settings.dataDirectory, { lasting: false });
-    return new Changes({ policy, searchPath: settings.env.PATH, own, temporary, keep });
-  }
-
-  #contextOf(call: string, claim?: Claim): CallContext {
-    const { session, workspace, stance } = this.parts;
-    const { files, outputs, recall, todo } = session;
-    const { egress, connections } = workspace;
-    // The classification of a command is a guess, and the modes that depend on it are held by the kernel.
-    const isReader = claim?.effect === "read" && stance.allowance.mode !== "auto";
-    const policy = isReader ? (this.#readers ??= readOnly(workspace.policy)) : workspace.policy;
-    return {
-      ...this.#hands,
-      policy,
-      variables: () => workspace.proxyVariables(call),
-      egress: { ...egress.ofTools, onRequest: (request) => connections.add(request, call) },
-      refusals: connections.refusals,
-      files,
-      outputs,
-      recall,
-      todo,
-      contextWindow: stance.info.contextWindow,
-    };
+  /** The classification of a command is a guess, and the modes that depend on it are held by the kernel. */
+  #mayWrite(effect: Effect): boolean {
+    const isAgent = this.parts.parent !== undefined;
+    const mode = isAgent ? this.mode : this.#turnMode;
+    return mode === "auto" || (!isAgent && effect !== "read");
   }
 }
 
 /** A turn that is being stopped has this long to record its end. */
 const graceMs = 3_000;
-
-/** The context of hooks that allowed it; throws when one denied. */
-function said(on: "session.start" | "prompt", { denied, context }: HookVerdict): Item[] {
-  if (denied !== undefined)
-    throw new KodaError("hook", `The ${on === "prompt" ? "prompt" : "session"} was denied by the ${denied.rule}`);
-  return context === undefined ? [] : [hookNote(on, context)];
-}
-
-const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";

@@ -1,3 +1,4 @@
+import { type Agents, builtInAgents, findAgents } from "../agents/agents.ts";
 import type { Instructions } from "../agents/instructions.ts";
 import { findPlugins, noPlugins, type Plugins } from "../agents/plugins.ts";
 import { expandPrompt, findPrompts, noPrompts, type Prompts } from "../agents/prompts.ts";
@@ -8,6 +9,8 @@ import type { Events, Notice } from "../engine/event.ts";
 import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import type { ModelInfo } from "../model/model.ts";
+import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
+import { builtInTools } from "../tools/registry.ts";
 import { skillName, type SkillSource } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Allowance } from "./allowance.ts";
@@ -17,6 +20,7 @@ import type { Settings } from "./settings.ts";
 export type Definitions = {
   skills: Skills;
   prompts: Prompts;
+  agents: Agents;
   plugins: Plugins;
   /** The MCP servers of plugins, and of the configuration, which counts where both have one by that name. */
   servers: ReadonlyMap<string, McpServerConfig>;
@@ -25,6 +29,15 @@ export type Definitions = {
 };
 
 type Ground = Pick<Settings, "bare" | "loaded" | "root" | "home" | "configDirectory">;
+
+/** The tools that the definition of an agent may name, beside those of servers. */
+export const agentToolNames: readonly string[] = [
+  ...builtInTools.map(({ name }) => name),
+  skillName,
+  invokeAgentName,
+  taskSendName,
+  ..."AskUser McpList McpRead McpTools McpCall".split(" "),
+];
 
 /** The definitions of a run: the user's, and those of a project that is trusted. */
 export function definitionsFor(settings: Ground, { hide }: Pick<Allowance, "hide">): Definitions {
@@ -35,6 +48,7 @@ export function definitionsFor(settings: Ground, { hide }: Pick<Allowance, "hide
   return {
     skills: bare ? noSkills : findSkills({ ...request, plugins: plugins.list }),
     prompts: bare ? noPrompts : findPrompts(request),
+    agents: bare ? builtInAgents : findAgents({ ...request, plugins: plugins.list, tools: agentToolNames }),
     plugins,
     servers: new Map([...servers, ...loaded.config.mcp.servers]),
     hooks: [...loaded.config.hooks, ...plugins.list.flatMap(({ hooks }) => hooks)],
@@ -80,11 +94,17 @@ export function withPlugins(instructions: Instructions, { list }: Plugins): Inst
 const mostNotices = 20;
 
 /** A directory of broken skills would bury everything else. */
-export function definitionNotices({ skills, prompts, plugins }: Definitions): Notice[] {
-  return [...noticesFor("skill", skills), ...noticesFor("prompt", prompts), ...noticesFor("plugin", plugins)];
+export function definitionNotices({ skills, prompts, agents, plugins }: Definitions): Notice[] {
+  const found = [
+    ["skill", skills],
+    ["prompt", prompts],
+    ["agent", agents],
+    ["plugin", plugins],
+  ] as const;
+  return found.flatMap(([code, { notices }]) => noticesFor(code, notices));
 }
 
-function noticesFor(code: "skill" | "prompt" | "plugin", { notices }: Skills | Prompts | Plugins): Notice[] {
+function noticesFor(code: string, notices: readonly string[]): Notice[] {
   const more = notices.length - mostNotices;
   const rest = more > 0 ? [`${more} more notices about ${code}s: koda doctor lists them`] : [];
   const messages = [...notices.slice(0, mostNotices), ...rest];

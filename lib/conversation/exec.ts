@@ -27,6 +27,9 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
   try {
     const opened = await task.open();
     ({ conversation } = opened);
+    // The turn is the whole run, so it waits for the agents in the background.
+    const { agents, inbox } = conversation;
+    inbox.expect(() => agents.next());
     yield conversation.start(opened.request);
     yield* conversation.parts.events.drain();
     outcome = yield* conversation.run(opened.request, host.signal);

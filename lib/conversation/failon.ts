@@ -22,7 +22,7 @@ export function withFailOn(outcome: Outcome, failOn: readonly FailOn[], conversa
 function finding(
   name: FailOn,
   { incomplete }: Extract<Outcome, { status: "done" }>,
-  { hasChanges, parts }: Conversation,
+  { changes: { hasAny }, parts }: Conversation,
 ): string | undefined {
   const { denied, failed } = parts.ledger.calls;
   switch (name) {
@@ -31,8 +31,8 @@ function finding(
     case "tool_error":
       return failed > 0 ? counted(failed, "failed tool call") : undefined;
     case "no_change":
-      if (hasChanges === undefined) return "The changes of the run could not be determined";
-      return hasChanges ? undefined : "The run changed no file of the project";
+      if (hasAny === undefined) return "The changes of the run could not be determined";
+      return hasAny ? undefined : "The run changed no file of the project";
     case "incomplete":
       return incomplete && `The task may not be finished (${incomplete.join("; ")})`;
     default:

@@ -1,13 +1,21 @@
-import type { Prompt } from "../engine/turn.ts";
+import type { Input, Prompt } from "../engine/turn.ts";
+
+/** Another place from which input comes. */
+export type InboxSource = { readonly isEmpty: boolean; take(): Input[] };
 
 /** Input that comes while a turn runs. The turn takes it between its requests, and once more before it ends. */
 export class Inbox {
-  readonly #inputs: Prompt[] = [];
+  readonly #prompts: Prompt[] = [];
+  readonly #others: readonly InboxSource[];
   readonly #sources: (() => Promise<void>)[] = [];
   readonly #failures: unknown[] = [];
 
+  constructor(...others: readonly InboxSource[]) {
+    this.#others = others;
+  }
+
   add(input: Prompt): void {
-    this.#inputs.push(input);
+    this.#prompts.push(input);
   }
 
   /** A turn ends when every source has answered that nothing more comes for now. */
@@ -21,17 +29,23 @@ export class Inbox {
   }
 
   get isEmpty(): boolean {
-    return this.#inputs.length + this.#failures.length === 0;
+    return this.#prompts.length + this.#failures.length === 0 && this.#others.every(({ isEmpty }) => isEmpty);
   }
 
   /** Everything that has come. */
-  take(): Prompt[] {
-    if (this.#inputs.length === 0 && this.#failures.length > 0) throw this.#failures.shift();
-    return this.#inputs.splice(0);
+  take(): Input[] {
+    const taken = this.#others.flatMap((source) => source.take());
+    if (taken.length + this.#prompts.length === 0 && this.#failures.length > 0) throw this.#failures.shift();
+    return [...taken, ...this.#prompts.splice(0).map((parts): Input => ({ kind: "prompt", parts }))];
+  }
+
+  /** The prompts that have come, as one. */
+  takePrompt(): Prompt {
+    return this.#prompts.splice(0).flat();
   }
 
   /** The same, with what is about to come. */
-  async takeLast(): Promise<Prompt[]> {
+  async takeLast(): Promise<Input[]> {
     await Promise.all(this.#sources.map((source) => source()));
     return this.take();
   }

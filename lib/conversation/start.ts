@@ -24,32 +24,35 @@ type Facts = {
   instructions: Instructions;
   /** Those that the model can load. */
   skills: Skills;
+  agent: string | undefined;
 };
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills, servers, plugins } =
-    facts;
+  const {
+    session,
+    stance,
+    workspace,
+    settings,
+    connection,
+    effort,
+    isReplay,
+    instructions,
+    skills,
+    servers,
+    plugins,
+    agent,
+  } = facts;
   const { info, catalog, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
-  const { maxTurns, maxTokens, maxCostUsd, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
-  const limits = {
-    max_turns: maxTurns,
-    max_tokens: maxTokens,
-    max_cost_usd: maxCostUsd,
-    timeout_ms: timeoutMs,
-    idle_timeout_ms: idleTimeoutMs,
-    wait_limit_ms: settings.waitLimitMs || undefined,
-    max_command_time_ms: maxCommandTimeMs,
-  };
   return {
     type: "session.start",
     session: session.id,
     root: session.info.root,
     ...(session.info.parent !== undefined && { parent: session.info.parent }),
     title: session.info.title,
-    source: !session.resumed ? "new" : settings.session.kind === "fork" ? "fork" : "resume",
+    source: sourceOf(session, settings),
     resumed: session.resumed,
     version: settings.version,
     model: info.name,
@@ -59,6 +62,7 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     base_url: isReplay ? null : (connection?.endpoint ?? null),
     cwd: settings.root,
     mode: allowance.mode,
+    ...(agent !== undefined && { agent }),
     sandbox: { backend, filesystem, network, notes: [...notes] },
     egress: {
       mode: egress,
@@ -73,8 +77,27 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     skills: [...skills.byName.keys()],
     plugins: plugins.list.map(({ name, version, revision }) => ({ name, version, revision })),
     skipped: [...settings.loaded.project.skipped],
-    limits: givenOnly(limits),
+    limits: limitsOf(settings),
   };
+}
+
+function sourceOf({ info, resumed }: Session, { session: { kind } }: Settings): EventOf<"session.start">["source"] {
+  if (info.agent !== undefined) return "agent";
+  if (!resumed) return "new";
+  return kind === "fork" ? "fork" : "resume";
+}
+
+function limitsOf({ loaded, waitLimitMs }: Settings): Record<string, number> {
+  const { maxTurns, maxTokens, maxCostUsd, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = loaded.config.limits;
+  return givenOnly({
+    max_turns: maxTurns,
+    max_tokens: maxTokens,
+    max_cost_usd: maxCostUsd,
+    timeout_ms: timeoutMs,
+    idle_timeout_ms: idleTimeoutMs,
+    wait_limit_ms: waitLimitMs || undefined,
+    max_command_time_ms: maxCommandTimeMs,
+  });
 }
 
 function givenOnly(limits: Readonly<Record<string, number | undefined>>): Record<string, number> {

@@ -1,23 +1,30 @@
+import type { AgentDefinition } from "../agents/agents.ts";
 import { type Instructions, loadInstructions, noInstructions } from "../agents/instructions.ts";
 import type { Skills } from "../agents/skills.ts";
 import type { EditDialect } from "../config/config.ts";
 import type { Event } from "../engine/event.ts";
-import type { Servers } from "../mcp/servers.ts";
+import type { Offer, Servers } from "../mcp/servers.ts";
 import type { ModelInfo } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
+import type { Tool } from "../tools/tool.ts";
+import { namedTools, offeredAgents } from "./agenttools.ts";
 import type { Allowance } from "./allowance.ts";
 import { ToolCatalog } from "./toolcatalog.ts";
 import { type Definitions, skillsFrom, sourceOf, withPlugins } from "./definitions.ts";
 import { offeredByServers, openServers, withServers } from "./servers.ts";
 import type { Settings } from "./settings.ts";
-import { toolsOf } from "./tools.ts";
+import { type ToolOptions, toolsOf } from "./tools.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** The tools of a conversation, and the texts that the model is given about them and about the project. */
-type Toolkit = AsyncDisposable & {
+export type Toolkit = AsyncDisposable & {
   readonly catalog: ToolCatalog;
   readonly servers: Servers | undefined;
+  /** Koda's own tools as another model of the run is offered them. */
+  builtInFor(options: Pick<ToolOptions, "edit" | "skills">): readonly Tool[];
+  /** The tools of servers that may be used, as they are offered. */
+  choose(offer: Offer): readonly Tool[];
   /** Those that the model can load. */
   readonly skills: Skills;
   readonly instructions: Instructions;
@@ -32,24 +39,32 @@ type Place = {
   info: ModelInfo;
   edit: EditDialect;
   definitions: Definitions;
+  /** The agent that the run is. */
+  agent: AgentDefinition | undefined;
   post: (event: Event) => void;
 };
 
 /** Settles when the first request may be sent. */
 export async function openToolkit(place: Place, signal: AbortSignal): Promise<Toolkit> {
-  const { settings, workspace, info, edit, definitions, post } = place;
+  const { settings, workspace, info, edit, definitions, agent, post } = place;
   const { skills, plugins } = definitions;
   const instructions = withPlugins(instructionsFor(settings, workspace.policy), plugins);
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
   await using held = new AsyncDisposableStack();
   const servers = held.use(await openServers(definitions.servers, place, signal));
   const withoutCommands = workspace.backend.filesystem === "no commands";
-  const builtIn = toolsOf(settings, { edit, withoutCommands, skills: sourceOf(skills, info) });
-  const catalog = await ToolCatalog.open({ builtIn, servers, choose: (offer) => offeredByServers(offer, settings) });
+  const agents = offeredAgents(definitions.agents);
+  const builtInFor = (options: Pick<ToolOptions, "edit" | "skills">) =>
+    toolsOf(settings, { ...options, withoutCommands, agents });
+  const choose = (offer: Offer) => offeredByServers(offer, settings);
+  const builtIn = namedTools(agent, builtInFor({ edit, skills: sourceOf(skills, info) }));
+  const catalog = await ToolCatalog.open({ builtIn, servers, choose: (offer) => namedTools(agent, choose(offer)) });
   const opened = held.move();
   return {
     catalog,
     servers,
+    builtInFor,
+    choose,
     skills: skillsFrom(catalog.current.tools, skills),
     instructions,
     currentInstructions: () => withServers(instructions, servers),

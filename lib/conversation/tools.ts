@@ -3,7 +3,9 @@ import { KodaError } from "../errors.ts";
 import { applyPatchTool } from "../tools/applypatch.ts";
 import { deleteTool } from "../tools/delete.ts";
 import { editTool } from "../tools/edit.ts";
+import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
 import { finishName, finishTool } from "../tools/finish.ts";
+import { invokeAgentTool, taskSendTool } from "../tools/invokeagent.ts";
 import { builtInTools } from "../tools/registry.ts";
 import { skillName, type SkillSource, skillTool } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -15,7 +17,13 @@ type Wanted = Pick<Settings, "tools" | "requiresFinish" | "answerSchema"> & {
   model: Pick<Settings["model"], "edit">;
 };
 
-type ToolOptions = { edit?: EditDialect; withoutCommands?: boolean; skills?: SkillSource };
+export type ToolOptions = {
+  edit?: EditDialect;
+  withoutCommands?: boolean;
+  skills?: SkillSource;
+  /** The agents that the model may start. */
+  agents?: readonly { name: string; description: string }[];
+};
 
 /**
  * The tools of a run, with Edit or ApplyPatch. Finish is one of them only when nothing else may end the run, and Skill
@@ -23,16 +31,29 @@ type ToolOptions = { edit?: EditDialect; withoutCommands?: boolean; skills?: Ski
  */
 export function toolsOf(
   settings: Wanted,
-  { edit = "edit", withoutCommands = false, skills = noSource }: ToolOptions = {},
+  { edit = "edit", withoutCommands = false, skills = noSource, agents = [] }: ToolOptions = {},
 ): readonly Tool[] {
   const { requiresFinish, answerSchema, tools } = settings;
   if (requiresFinish && tools.deny.includes(finishName))
     throw new KodaError("usage", `--deny-tool ${finishName} cannot be used with --finish required, which needs it`);
-  const known = [...builtInTools, skillTool(skills), ...(requiresFinish ? [finishTool(answerSchema)] : [])];
+  const forAgents = [invokeAgentTool(agents), taskSendTool];
+  const known = [
+    ...builtInTools,
+    skillTool(skills),
+    ...forAgents,
+    ...(requiresFinish ? [finishTool(answerSchema)] : []),
+  ];
   const offered = offeredTools(known, toolChoice(settings), withoutCommands);
   if (settings.model.edit === "patch" && canEdit(offered) && !mayPatch(settings)) throw patchNotAllowed();
   const { twin } = edit === "patch" && mayPatch(settings) ? applyPatchTool : editTool;
-  return offered.filter(({ name }) => name !== twin && (name !== skillName || skills.names.length > 0));
+  const mayInvoke = agents.length > 0 && offered.some(({ name }) => name === invokeAgentName);
+  const isOf = (names: readonly string[], name: string) => names.includes(name);
+  return offered.filter(
+    ({ name }) =>
+      name !== twin &&
+      (name !== skillName || skills.names.length > 0) &&
+      (!isOf([invokeAgentName, taskSendName], name) || mayInvoke),
+  );
 }
 
 const noSource: SkillSource = { names: [], load: () => ({ problem: "There are no skills" }) };
@@ -52,7 +73,7 @@ export function canEdit(tools: readonly Tool[]): boolean {
 
 const editors: readonly string[] = [editTool.name, applyPatchTool.name];
 
-function withTwins(names: readonly string[]): readonly string[] {
+export function withTwins(names: readonly string[]): readonly string[] {
   return names.some((name) => editors.includes(name)) ? [...new Set([...names, ...editors])] : names;
 }
 

@@ -1,3 +1,4 @@
+import { KeyedLocks } from "../async/keyedlocks.ts";
 import { callerAddress } from "../egress/caller.ts";
 import { certificateVariables, proxyNames, proxyVariables } from "../egress/env.ts";
 import type { Event } from "../engine/event.ts";
@@ -64,10 +65,13 @@ export class Workspace implements AsyncDisposable {
   readonly egress: Confinement["egress"];
   readonly connections: ConnectionLog;
   readonly repositories: Repositories;
+  /** The files that calls are writing. */
+  readonly locks: KeyedLocks = new KeyedLocks();
   readonly #confinement: Confinement;
   readonly #variables: Readonly<Record<string, string>>;
   readonly #options: WorkspaceOptions;
   readonly #hands = new Set<Hands>();
+  #generation = 0;
   #writers: Promise<void> | undefined;
   readonly #soon = setTimeout(() => void this.#prepare().catch(() => undefined), patienceMs);
 
@@ -82,19 +86,43 @@ export class Workspace implements AsyncDisposable {
     this.egress = egress;
     this.connections = connections;
     this.#variables = variablesFor(confinement, options);
-    this.repositories = guardRepositories({
-      policy,
-      backend,
-      dataDirectory: settings.dataDirectory,
-      env: settings.env,
-      stop: options.stop,
-      isBusy: () => [...this.#hands].some(({ tasks }) => tasks.list().some(({ state }) => state.status === "running")),
-    });
+    this.repositories = this.#counted(
+      guardRepositories({
+        policy,
+        backend,
+        dataDirectory: settings.dataDirectory,
+        env: settings.env,
+        stop: options.stop,
+        isBusy: () => this.#hasTasks(),
+      }),
+    );
     if (backend.filesystem !== "confined") return;
     const closed = whyGitStaysClosed(policy);
     if (closed !== undefined) post({ type: "notice", level: "warn", code: "git", message: closed });
     const copied = describeCopies({ ...confinement, ...backend });
     if (copied !== undefined) post({ type: "notice", level: "info", code: "settings", message: copied });
+  }
+
+  /**
+   * Another one after each call that may write, of whichever conversation; undefined while a command runs in the
+   * background, which may write at any moment.
+   */
+  get generation(): number | undefined {
+    return this.#hasTasks() ? undefined : this.#generation;
+  }
+
+  #hasTasks(): boolean {
+    return [...this.#hands].some(({ tasks }) => tasks.list().some(({ state }) => state.status === "running"));
+  }
+
+  #counted(repositories: Repositories): Repositories {
+    const { before, after } = repositories;
+    const count = () => void this.#generation++;
+    return {
+      ...repositories,
+      before: async (signal) => (count(), await before(signal)),
+      after: async () => (count(), await after()),
+    };
   }
 
   /** Makes what the first command needs. What fails here fails again when it is needed, and is told then. */
@@ -119,6 +147,16 @@ export class Workspace implements AsyncDisposable {
     const hands = { shell, tasks: new Tasks(shell) };
     this.#hands.add(hands);
     return hands;
+  }
+
+  /** Stops everything that an owner has started. */
+  async close(hands: Hands): Promise<void> {
+    try {
+      await hands.tasks.stopAll();
+    } finally {
+      await hands.shell.stopAll();
+      this.#hands.delete(hands);
+    }
   }
 
   /**

@@ -2,12 +2,15 @@ import { textOfParts } from "../session/content.ts";
 import type { Event } from "./event.ts";
 import { hookNote } from "./hooknote.ts";
 import { runHooks } from "./hooks.ts";
-import type { Prompt, Turn } from "./turn.ts";
+import type { Input, Turn } from "./turn.ts";
 
-/** New input becomes a part of the history, unless a hook denies it. */
-export async function* accept(turn: Turn, inputs: readonly Prompt[], signal: AbortSignal): AsyncGenerator<Event> {
+/** New input becomes a part of the history, unless a hook denies it. Results of agents come first: no hook is asked. */
+export async function* accept(turn: Turn, inputs: readonly Input[], signal: AbortSignal): AsyncGenerator<Event> {
   const { session } = turn;
-  for (const parts of inputs) {
+  session.append(...inputs.flatMap((input) => (input.kind === "result" ? [input.item] : [])));
+  for (const input of inputs) {
+    if (input.kind !== "prompt") continue;
+    const { parts } = input;
     const { denied, context } = yield* runHooks(turn, { on: "prompt", prompt: textOfParts(parts) }, signal);
     if (denied !== undefined) {
       yield {

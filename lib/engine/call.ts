@@ -7,7 +7,7 @@ import type { ItemOf, SkillText } from "../session/item.ts";
 import type { TodoItem } from "../session/todo.ts";
 import type { EventOf } from "./event.ts";
 import { judgeCall, tellHooks } from "./judge.ts";
-import type { Ledger } from "./ledger.ts";
+import { countCall, countCommand, type Ledger } from "./ledger.ts";
 import type { Repetition } from "./loop.ts";
 import { nameOfTool, type Prepared } from "./prepare.ts";
 import type { Turn } from "./turn.ts";
@@ -72,6 +72,9 @@ export const callGraceMs = 2_000;
 async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<ToolResult> {
   if ("mistake" in call) return failed(call.mistake);
   const { id } = call.call;
+  const { writes } = call.claim;
+  // An agent may be at the same file.
+  using _ = await turn.locks.hold(writes === "unknown" ? [] : writes, signal);
   let isOver = false;
   const context = turn.contextOf(id, call.claim);
   const work = call.tool.run(call.input as never, {
@@ -87,7 +90,7 @@ async function run(turn: Turn, call: Prepared, signal: AbortSignal): Promise<Too
     },
   });
   try {
-    return await unlessAborted(work, signal, { graceMs: callGraceMs });
+    return await unlessAborted(work, signal, { graceMs: call.tool.graceMs ?? callGraceMs });
   } finally {
     isOver = true;
   }
@@ -133,7 +136,7 @@ function withNote(result: ToolResult, repetition: Repetition): ToolResult {
 function itemOf(prepared: Prepared, result: ToolResult, durationMs: number) {
   const { call, claim } = prepared;
   const isRepeatable = "tool" in prepared && prepared.tool.again?.includes(claim.effect) === true;
-  const { ok, parts, denied, exitCode, output } = result;
+  const { ok, parts, denied, exitCode, output, agent, background } = result;
   return {
     kind: "result" as const,
     call: call.id,
@@ -144,6 +147,8 @@ function itemOf(prepared: Prepared, result: ToolResult, durationMs: number) {
     ...(denied !== undefined && { denied }),
     ...(exitCode !== undefined && { exitCode }),
     ...(output !== undefined && { output }),
+    ...(agent !== undefined && { agent }),
+    ...(background !== undefined && { background }),
     ...(isRepeatable && { again: true as const }),
   };
 }
@@ -168,10 +173,8 @@ function endOf(call: Prepared, result: ToolResult, durationMs: number): EventOf<
 
 /** Counts the call as exactly one of ok, failed and denied. */
 function count(ledger: Ledger, result: ToolResult): void {
-  if (result.denied !== undefined) ledger.calls.denied++;
-  else if (result.ok) ledger.calls.ok++;
-  else ledger.calls.failed++;
-  if (result.confined !== undefined) ledger.commands[result.confined ? "begun" : "refused"]++;
+  countCall(ledger, result.denied !== undefined ? "denied" : result.ok ? "ok" : "failed");
+  if (result.confined !== undefined) countCommand(ledger, result.confined ? "begun" : "refused");
 }
 
 /** The text of a result without what differs every time: its output id, and the call's own address of the proxies. */

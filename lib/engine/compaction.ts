@@ -16,7 +16,13 @@ const mostFailures = 3;
 /** A conversation is compacted again when it has grown by this share of the window. */
 const growthShare = 0.1;
 
-type CompactionOptions = { auto: boolean; at: number; now: () => number };
+type CompactionOptions = {
+  auto: boolean;
+  at: number;
+  /** Old results are left out when a session is resumed. A fork has those of its parent, in the provider's cache. */
+  isResumed: boolean;
+  now: () => number;
+};
 
 /** Keeps a conversation within the model's window. Lives as long as the conversation. */
 export class Compaction {
@@ -28,11 +34,12 @@ export class Compaction {
   /** The size below which another compaction would not help. */
   #leastTokens = 0;
   #failures = 0;
-  #isFirst = true;
+  #isFirst: boolean;
   /** The request that was refused for its length is made again, once. */
   #isRetry = false;
 
-  constructor({ auto, at, now }: CompactionOptions) {
+  constructor({ auto, at, isResumed, now }: CompactionOptions) {
+    this.#isFirst = isResumed;
     this.#isAutomatic = auto;
     this.#now = now;
     this.#share = Math.min(at, mostShare);

@@ -1,5 +1,5 @@
 import type { KodaError } from "../errors.ts";
-import type { EventOf } from "./event.ts";
+import type { AgentEvent, EventOf } from "./event.ts";
 import { noUsage } from "../model/usage.ts";
 import type { ExecutableChange } from "../worktree/executable.ts";
 import { exitOf, type Outcome, outcomeOfFailure } from "./outcome.ts";
@@ -13,6 +13,7 @@ export type Totals = {
   filesChanged: number;
   executableChanges: readonly ExecutableChange[];
   verify?: NonNullable<End["verify"]>;
+  agents?: NonNullable<End["agents"]>;
   /** MCP servers that never came. */
   mcp?: readonly NonNullable<End["mcp"]>[number][];
   durationMs: number;
@@ -31,19 +32,41 @@ export function noTotals(): Omit<Totals, "durationMs"> {
  * decides it.
  */
 export function endEvent(outcome: Outcome, totals: Totals): End {
-  const { tools, filesChanged, executableChanges, durationMs, mcp = [], ...rest } = totals;
+  const { tools, filesChanged, executableChanges, durationMs, mcp = [], agents, ...rest } = totals;
   return {
     type: "end",
     ...statusOf(outcome),
     ...rest,
     text: outcome.text,
-    ...(outcome.status === "done" && "output" in outcome && { output: outcome.output }),
-    ...("incomplete" in outcome && { incomplete: [...(outcome.incomplete ?? [])] }),
+    ...answerOf(outcome),
     tools: { ...tools },
     files_changed: filesChanged,
     executable_changes: [...executableChanges],
+    ...(agents !== undefined && Object.values(agents).some((count) => count > 0) && { agents: { ...agents } }),
     ...(mcp.length > 0 && { mcp: [...mcp] }),
     duration_ms: Math.round(durationMs),
+  };
+}
+
+/** The last event of an agent, made once it is closed. */
+export function agentEnd(outcome: Outcome, { session, usage, tools, durationMs }: Totals): AgentEvent {
+  const { exit: _, ...status } = statusOf(outcome);
+  return {
+    type: "end",
+    ...status,
+    session: session ?? "",
+    text: outcome.text,
+    ...answerOf(outcome),
+    usage,
+    tools: { ...tools },
+    duration_ms: Math.round(durationMs),
+  };
+}
+
+function answerOf(outcome: Outcome): Pick<End, "output" | "incomplete"> {
+  return {
+    ...(outcome.status === "done" && "output" in outcome && { output: outcome.output }),
+    ...("incomplete" in outcome && { incomplete: [...(outcome.incomplete ?? [])] }),
   };
 }
 

@@ -40,13 +40,13 @@ const server = z.strictObject({
 const start = z.strictObject({
   type: z.literal("session.start"),
   session: z.string(),
-  /** The first session of its line of forks; the same as `session` when it is not a fork. */
+  /** The first session of its line of forks and agents; the same as `session` when it is neither. */
   root: z.string(),
-  /** The session that it was forked from. */
+  /** The session that it was forked from, or that of the conversation that started the agent. */
   parent: z.string().optional(),
   /** From the first prompt of the session. */
   title: z.string(),
-  source: z.enum(["new", "resume", "fork"]),
+  source: z.enum(["new", "resume", "fork", "agent"]),
   resumed: z.boolean(),
   version: z.string(),
   model: z.string(),
@@ -58,6 +58,8 @@ const start = z.strictObject({
   base_url: z.string().nullable(),
   cwd: z.string(),
   mode: z.enum(modes),
+  /** The agent that the run is (`--agent`). */
+  agent: z.string().optional(),
   sandbox: z.strictObject({
     backend: z.string(),
     filesystem: z.string(),
@@ -248,6 +250,8 @@ const end = z.strictObject({
   files_changed: count,
   /** Changed files that other programs run or obey: settings of editors and agents, hooks, workflows of CI services. */
   executable_changes: z.array(z.strictObject({ path: z.string(), kind: z.enum(executableKinds) })),
+  /** The agents that the run started, by their end; absent when there were none. One that was stopped is cancelled. */
+  agents: z.strictObject({ ok: count, failed: count, cancelled: count }).optional(),
   /** The MCP servers that were not connected at any time of the run; absent when there are none. */
   mcp: z.array(server).optional(),
   /** The outcome of `--verify`: 0 attempts when the turn ended without an answer to verify. */
@@ -259,7 +263,21 @@ const end = z.strictObject({
   resume: z.string().nullable(),
 });
 
-const events = [
+/** The end of an agent. Its changes are a part of the run's. */
+const agentEnd = z.strictObject({
+  type: z.literal("end"),
+  status: end.shape.status,
+  error: end.shape.error,
+  incomplete: end.shape.incomplete,
+  session: z.string(),
+  text: z.string(),
+  output: end.shape.output,
+  usage: end.shape.usage,
+  tools: end.shape.tools,
+  duration_ms: end.shape.duration_ms,
+});
+
+const ownEvents = [
   start,
   turnStart,
   turnEnd,
@@ -279,14 +297,24 @@ const events = [
   todo,
   egress,
   notice,
-  end,
 ] as const;
+
+/** An event of an agent that the model has started. Its first is its `session.start`, and its last its `end`. */
+const agent = z.strictObject({
+  type: z.literal("agent"),
+  agent: z.strictObject({ id: z.string(), name: z.string() }),
+  event: z.discriminatedUnion("type", [...ownEvents, agentEnd]),
+});
+
+const events = [...ownEvents, agent, end] as const;
 
 const eventSchema = z.discriminatedUnion("type", events);
 
 export type Event = z.infer<typeof eventSchema>;
 export type EventOf<T extends Event["type"]> = Extract<Event, { type: T }>;
 export type Notice = EventOf<"notice">;
+export type AgentTag = EventOf<"agent">["agent"];
+export type AgentEvent = EventOf<"agent">["event"];
 export type Figures = z.infer<typeof figures>;
 
 /** Events that no step of the loop yields itself: tool output, notices, connections. */

@@ -71,8 +71,10 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   if ("mistake" in call) return failed(call.mistake);
   const { tool, claim, input } = call;
   const { id } = call.call;
-  const narrowed = await skillRule(turn.activeSkill(), { tool, input, home: turn.contextOf(id).policy.home });
-  if (narrowed !== undefined) return deniedBy(narrowed);
+  for (const skill of turn.activeSkills()) {
+    const narrowed = await skillRule(skill, { tool, input, home: turn.contextOf(id).policy.home });
+    if (narrowed !== undefined) return deniedBy(narrowed);
+  }
   const preview = tool.preview && (() => tool.preview?.(input as never, { ...turn.contextOf(id), signal }));
   const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
   const verdict = await unlessAborted(Promise.resolve(asked), signal);

@@ -4,14 +4,21 @@ import { addUsage, noUsage } from "../model/usage.ts";
 import type { Figures } from "./event.ts";
 import type { Failure } from "./outcome.ts";
 
-export type Limits = { maxTurns: number; maxTokens?: number; maxCostUsd?: number };
+export type Limits = {
+  maxTurns: number;
+  maxTokens?: number;
+  maxCostUsd?: number;
+  /** The source of `maxTurns`, for messages. */
+  setBy?: string;
+};
 
 /**
- * The spending of one koda command, shared with every agent it starts, so that a child cannot outspend its parent. A
- * resumed session starts with a fresh ledger.
+ * The spending of one koda command. An agent has a ledger of its own, and everything in it counts in its parent's too:
+ * a child cannot outspend its parent. A resumed session starts with a fresh ledger.
  */
 export type Ledger = {
   readonly limits: Limits;
+  readonly parent: Ledger | undefined;
   requests: number;
   /** Input and output as reported, or estimated where a provider reports nothing: a hard limit has to hold. */
   tokens: number;
@@ -21,6 +28,8 @@ export type Ledger = {
   nextUsd: number;
   nextInput: number;
   usage: Figures;
+  /** The agents that run now, and share what is left. */
+  agents: number;
   /** Replies whose usage was not reported, or whose price is not known: a single one makes the cost unknown. */
   unpriced: number;
   /** The cost of the other replies. */
@@ -32,14 +41,16 @@ export type Ledger = {
   rateLimits: RateLimits | undefined;
 };
 
-export function openLedger(limits: Limits): Ledger {
+export function openLedger(limits: Limits, parent?: Ledger): Ledger {
   return {
     limits,
+    parent,
     requests: 0,
     tokens: 0,
     spentUsd: 0,
     nextUsd: 0,
     nextInput: 0,
+    agents: 0,
     usage: noUsage,
     unpriced: 0,
     pricedUsd: 0,
@@ -58,14 +69,33 @@ type Spending = {
   price: Price | undefined;
 };
 
+/** The ledgers in which something of this one counts: its own, and its parent's. */
+function* concerned(ledger: Ledger): Generator<Ledger, void> {
+  for (let at: Ledger | undefined = ledger; at !== undefined; at = at.parent) yield at;
+}
+
+export function countRequest(ledger: Ledger): void {
+  for (const each of concerned(ledger)) each.requests++;
+}
+
+export function countCall(ledger: Ledger, kind: keyof Ledger["calls"]): void {
+  for (const { calls } of concerned(ledger)) calls[kind]++;
+}
+
+export function countCommand(ledger: Ledger, kind: keyof Ledger["commands"]): void {
+  for (const { commands } of concerned(ledger)) commands[kind]++;
+}
+
 /** Counts a complete reply. */
 export function spend(ledger: Ledger, { usage, estimate, price }: Spending): void {
-  ledger.usage = addUsage(ledger.usage, usage);
   const { input, output } = usage;
   const isReported = input !== null && output !== null;
   const cost = costOfReply(usage, price);
-  if (cost === undefined) ledger.unpriced++;
-  ledger.pricedUsd += cost ?? 0;
+  for (const each of concerned(ledger)) {
+    each.usage = addUsage(each.usage, usage);
+    if (cost === undefined) each.unpriced++;
+    each.pricedUsd += cost ?? 0;
+  }
   const tokens = isReported ? { input, output } : { ...estimate(), ...known({ input, output }) };
   spendLost(ledger, tokens, price, usage);
   foresee(ledger, tokens.input + tokens.output, price);
@@ -85,8 +115,11 @@ export function spendLost(
   price: Price | undefined,
   { cached, written = 0 }: Pick<Usage, "cached" | "written"> = noUsage,
 ): void {
-  ledger.tokens += tokens.input + tokens.output;
-  if (price !== undefined) ledger.spentUsd += usdOf({ ...tokens, cached: cached ?? 0, written }, price);
+  const usd = price === undefined ? 0 : usdOf({ ...tokens, cached: cached ?? 0, written }, price);
+  for (const each of concerned(ledger)) {
+    each.tokens += tokens.input + tokens.output;
+    each.spentUsd += usd;
+  }
 }
 
 function known({ input, output }: Record<keyof Tokens, number | null>): Partial<Tokens> {
@@ -101,10 +134,14 @@ const largestGrowth = 2;
 
 /** The longest reply that the cost limit allows, in tokens; undefined without one. */
 export function affordableOutput(ledger: Ledger, price: Price | undefined): number | undefined {
-  const { limits, spentUsd, nextUsd, nextInput } = ledger;
-  if (limits.maxCostUsd === undefined || !price?.output) return undefined;
+  const { nextUsd, nextInput, parent } = ledger;
+  const payer = parent ?? ledger;
+  if (payer.limits.maxCostUsd === undefined || !price?.output) return undefined;
   const { output } = ratesFor(nextInput * largestGrowth, price);
-  const left = Math.floor(((limits.maxCostUsd - spentUsd - nextUsd) / output) * 1e6);
+  // Agents work side by side, and their parent has to be able to go on.
+  const share = parent === undefined ? 1 : Math.max(parent.agents, 1);
+  const kept = parent === undefined ? nextUsd : nextUsd + parent.nextUsd;
+  const left = Math.floor(((payer.limits.maxCostUsd - payer.spentUsd - kept) / share / output) * 1e6);
   return Math.max(left, 0) + leastOutput;
 }
 
@@ -151,9 +188,18 @@ export function priced<T extends { usage: Usage }>(item: T, price: Price | undef
   return costUsd === undefined ? item : { ...item, costUsd: rounded(costUsd) };
 }
 
-/** The limit that is reached, if any. */
-export function limitReached({ limits, requests, tokens, spentUsd, nextUsd }: Ledger): Failure | undefined {
-  const { maxTurns, maxTokens, maxCostUsd } = limits;
+/** The limit that is reached, if any. The last request of a run is its own, and not for its agents. */
+export function limitReached(ledger: Ledger): Failure | undefined {
+  const { parent, nextUsd } = ledger;
+  const own = reached(ledger, { requests: 0, usd: 0 });
+  return own ?? (parent && reached(parent, { requests: 1, usd: nextUsd }));
+}
+
+type Reserve = { requests: number; usd: number };
+
+function reached({ limits, requests, tokens, spentUsd, nextUsd: next }: Ledger, reserve: Reserve): Failure | undefined {
+  const { maxTurns, maxTokens, maxCostUsd, setBy = "--max-turns" } = limits;
+  const nextUsd = next + reserve.usd;
   if (maxTokens !== undefined && tokens >= maxTokens)
     return limit("max_tokens", `Token limit reached: ${tokens} of ${maxTokens} (--max-tokens)`);
   if (maxCostUsd !== undefined && rounded(spentUsd + nextUsd) >= maxCostUsd) {
@@ -161,7 +207,8 @@ export function limitReached({ limits, requests, tokens, spentUsd, nextUsd }: Le
     const next = spentUsd < maxCostUsd ? ` is spent, and the next request costs at least ${dollars(nextUsd)}` : "";
     return limit("max_cost", `${spent}${next} (--max-cost)`);
   }
-  if (requests >= maxTurns) return limit("max_turns", `Request limit reached: ${maxTurns} (--max-turns)`);
+  if (requests >= maxTurns - reserve.requests)
+    return limit("max_turns", `Request limit reached: ${maxTurns} (${setBy})`);
   return undefined;
 }
 
@@ -170,8 +217,9 @@ function dollars(usd: number): string {
 }
 
 /** True when the next request is the last one allowed. */
-export function isLastRequest({ limits, requests }: Ledger): boolean {
-  return requests === limits.maxTurns - 1;
+export function isLastRequest({ limits, requests, parent }: Ledger): boolean {
+  if (requests >= limits.maxTurns - 1) return true;
+  return parent !== undefined && parent.requests >= parent.limits.maxTurns - 2;
 }
 
 function limit(code: "max_tokens" | "max_cost" | "max_turns", message: string): Failure {

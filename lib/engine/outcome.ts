@@ -17,7 +17,7 @@ const limits: ReadonlySet<ErrorCode> = new Set([
   "timeout",
   "idle_timeout",
 ]);
-const cancellations: ReadonlySet<ErrorCode> = new Set(["sighup", "sigint", "sigterm", "reader_gone"]);
+const cancellations: ReadonlySet<ErrorCode> = new Set(["sighup", "sigint", "sigterm", "reader_gone", "stopped"]);
 
 /**
  * The outcome of anything thrown. The signal's reason says why a run was stopped and outranks the error that the stop

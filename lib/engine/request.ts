@@ -4,7 +4,17 @@ import { addUsage, noUsage } from "../model/usage.ts";
 import { estimateTokens, imageTokens } from "../session/contextsize.ts";
 import type { Event, Figures } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
-import { affordableOutput, costOf, foresee, type Ledger, noteRateLimits, priced, spend, spendLost } from "./ledger.ts";
+import {
+  affordableOutput,
+  costOf,
+  countRequest,
+  foresee,
+  type Ledger,
+  noteRateLimits,
+  priced,
+  spend,
+  spendLost,
+} from "./ledger.ts";
 import { removeRefusedImages } from "./refusedimages.ts";
 import type { Turn } from "./turn.ts";
 
@@ -16,7 +26,7 @@ export async function* ask(
 ): AsyncGenerator<Event, Reply> {
   const { ledger, progress } = turn;
   while (true) {
-    ledger.requests++;
+    countRequest(ledger);
     const request = requestOf(turn, turn.session.history(), withoutTools);
     const gathering = new Gathering(request.messages);
     const before = ledger.rateLimits;

@@ -7,10 +7,10 @@ import type { Tool } from "../tools/tool.ts";
 type SkillCall = { tool: Pick<Tool, "name" | "twin">; input: unknown; home: string };
 
 /** The rule by which the active skill refuses a call, if it does: only the tools of its `allowed-tools` may be used. */
-export async function skillRule(skill: ActiveSkill | undefined, call: SkillCall): Promise<string | undefined> {
+export async function skillRule(skill: ActiveSkill, call: SkillCall): Promise<string | undefined> {
   const { name, twin } = call.tool;
   // Otherwise a skill could not be left, or a run not be ended.
-  if (skill?.allowed === undefined || name === skillName || name === finishName) return undefined;
+  if (skill.allowed === undefined || name === skillName || name === finishName) return undefined;
   const isTask = /^Task(List|Output|Stop)$/.test(name);
   const entries = skill.allowed
     .map(parseEntry)

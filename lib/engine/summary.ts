@@ -5,6 +5,7 @@ import { estimateTokens } from "../session/contextsize.ts";
 import { cutBefore } from "../session/graphemes.ts";
 import type { Event } from "./event.ts";
 import { Gathering, type Reply } from "./gather.ts";
+import { countRequest } from "./ledger.ts";
 import { lose, reportUsage, requestOf, spendReply, tokensIn } from "./request.ts";
 import request from "./summary.md" with { type: "text" };
 import type { Turn } from "./turn.ts";
@@ -62,7 +63,7 @@ async function* attempt(
   const whole = requestOf(turn, messages, true);
   const gathering = new Gathering(messages);
   const before = turn.ledger.rateLimits;
-  turn.ledger.requests++;
+  countRequest(turn.ledger);
   const stream = turn.model(whole, signal)[Symbol.asyncIterator]();
   try {
     while (true) {

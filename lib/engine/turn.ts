@@ -1,8 +1,9 @@
+import type { KeyedLocks } from "../async/keyedlocks.ts";
 import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import type { Model, ModelInfo } from "../model/model.ts";
-import type { ActiveSkill, Item } from "../session/item.ts";
+import type { ActiveSkill, Item, ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Catalog } from "../tools/catalog.ts";
 import type { ToolContext } from "../tools/tool.ts";
@@ -30,6 +31,9 @@ import { circumstancesOf, type Task } from "./task.ts";
 /** The user's request; an empty one continues the task of a turn that was cut off. */
 export type Prompt = readonly (TextPart | ImagePart)[];
 
+/** Input that comes while a turn runs: of the user's, or the result of an agent that worked in the background. */
+export type Input = { kind: "prompt"; parts: Prompt } | { kind: "result"; item: ItemOf<"note"> };
+
 /** The part of a call's context that the conversation provides. */
 export type CallContext = Omit<ToolContext, "call" | "signal" | "report" | "finish">;
 
@@ -45,8 +49,8 @@ export type Turn = {
   readonly info: ModelInfo;
   readonly catalog: TurnCatalog;
   readonly gate: Gate;
-  /** The skill that narrows the calls of this turn, if one was loaded. */
-  readonly activeSkill: () => ActiveSkill | undefined;
+  /** The skills that narrow the calls of this turn: one of its own, and for an agent that of its parent. */
+  readonly activeSkills: () => readonly ActiveSkill[];
   readonly system: string;
   readonly verification?: Verification;
   readonly task: Task;
@@ -58,15 +62,17 @@ export type Turn = {
   /** The context of the call with this id. With its claim, if that is only to read, it gives no right to write. */
   readonly contextOf: (call: string, claim?: Claim) => CallContext;
   readonly repositories: RepositoryGuard;
+  /** The files that calls are writing, of this turn and of agents. */
+  readonly locks: Pick<KeyedLocks, "hold">;
   /** Absent when the user has configured none. */
   readonly hooks?: Hooks | undefined;
-  readonly changes: Changes;
+  readonly changes: Pick<Changes, "watch" | "collect" | "count">;
   readonly compaction: Compaction;
   readonly loop: LoopGuard;
   /** The environment as far as the model does not know it yet. */
   readonly environment: () => Item | undefined;
   /** Input that comes while the turn runs. */
-  readonly inbox: { take(): Prompt[]; takeLast(): Promise<Prompt[]>; isEmpty: boolean };
+  readonly inbox: { take(): Input[]; takeLast(): Promise<Input[]>; isEmpty: boolean };
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
@@ -76,7 +82,7 @@ export type Turn = {
 };
 
 /** The progress of a turn. */
-type Progress = {
+export type Progress = {
   /** The answer so far, for a turn that ends before it is complete. */
   text: string;
   usage: Figures;

@@ -38,7 +38,21 @@ export type ResolvedModel = { provider: Provider; info: ModelInfo; key?: ApiKey;
 
 /** Finds the provider, the model and its key. */
 export async function resolveModel(choice: ModelChoice, context: ResolveContext): Promise<ResolvedModel> {
-  const { provider, name } = await chooseModel(choice, context);
+  return await resolveChosen(await chooseModel(choice, context), context);
+}
+
+/** The model of an agent: `provider/model` at that provider's own address, or another model of its parent's. */
+export async function resolveBeside(
+  { provider }: ResolvedModel,
+  model: string,
+  context: ResolveContext,
+): Promise<ResolvedModel> {
+  const { row, name } = splitName(model, providersOf(context.config.providers, context.env));
+  if (row !== undefined) assertBaseUrl(row);
+  return await resolveChosen({ provider: row ?? provider, name }, context);
+}
+
+async function resolveChosen({ provider, name }: Chosen, context: ResolveContext): Promise<ResolvedModel> {
   const { config, env, offline = false, signal, writable, fetch } = context;
   const configured = config.providers.get(provider.name)?.models.get(name);
   const { contextWindow } = config.modelDefaults;

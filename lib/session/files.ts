@@ -10,21 +10,31 @@ export type FileLog = ReturnType<typeof createFileLog>;
 export function createFileLog() {
   const seen = new Map<string, Sight>();
   const own = new Set<string>();
+  /** The same as `seen`, with what the model no longer has. */
+  const read = new Map<string, Sight>();
+  const see = (path: string, sight: Sight) => {
+    seen.set(path, sight);
+    read.set(path, sight);
+  };
 
   return {
     /** Records that the model has read a whole file, or has just written it. */
     saw(path: string, content: Content): void {
-      seen.set(path, sightOf(content, true));
+      see(path, sightOf(content, true));
     },
     /**
      * Records that the model has read a part of a file: enough to edit it, not enough to skip reading it. Without the
      * content (of a file too large to read whole) every version counts as changed.
      */
     sawPart(path: string, content?: Content): void {
-      if (content === undefined) seen.set(path, "unknown");
+      if (content === undefined) see(path, "unknown");
       // Reading a part of a file that the model has read whole changes nothing.
-      else if (!isSame(seen.get(path), content)) seen.set(path, sightOf(content, false));
+      else if (!isSame(seen.get(path), content)) see(path, sightOf(content, false));
     },
+    /** The files that the model has ever seen. */
+    paths: (): readonly string[] => [...read.keys()],
+    /** True when the model has seen exactly this content, or a part of it. */
+    isAsRead: (path: string, content: Content): boolean => isSame(read.get(path), content),
     /** True when the model has seen any version of the file. */
     hasSeen: (path: string): boolean => seen.has(path),
     /** True when the model has seen exactly this content, whole. */

@@ -69,6 +69,8 @@ const environment = isRecordOf(
     /** Absent in sessions of earlier versions of koda. */
     instructions: isListOf(instruction),
     skills: isListOf(skill),
+    /** The agent that the run was (`--agent`). */
+    agent: isString,
     /** Absent when no provider was asked: for the demo and for a replay. */
     connection,
   },
@@ -92,7 +94,14 @@ export const itemChecks = {
   environment: isRecordOf({ text: isString, facts: environment }),
   user: isRecordOf({ parts: shown }),
   /** The engine's own words to the model, sent as a user message: a nudge, a repair request, a skill's instructions. */
-  note: isRecordOf({ text: isString }, { skill: activeSkill }),
+  note: isRecordOf(
+    { text: isString },
+    {
+      skill: activeSkill,
+      /** The session of the agent whose result it delivers. */
+      agent: isString,
+    },
+  ),
   assistant: isRecordOf(
     {
       parts: isListOf(isEither(text, thinking, call)),
@@ -110,6 +119,10 @@ export const itemChecks = {
       output: isString,
       /** The same call would give the result again, so it need not be kept for long. */
       again: isOneOf(true),
+      /** The session of the agent that the call started, or asked for its result. */
+      agent: isString,
+      /** The id by which the model knows that agent, when the call has only started it. */
+      background: isString,
     },
   ),
   todo: isRecordOf({ items: isListOf(isRecordOf({ text: isString, status: isOneOf(...todoStates) })) }),

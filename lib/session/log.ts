@@ -9,10 +9,14 @@ import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
 /** A session as a whole, for lists and for a run that continues it. */
 export type SessionInfo = {
   id: string;
-  /** The session that it was forked from, which may have been removed since. */
+  /** The session that it was forked from, or whose agent it is; it may have been removed since. */
   parent?: string;
-  /** The first session of its line of forks: its own id when it is not a fork. */
+  /** The number of items that it began with: those of its parent at that time. */
+  shared?: number;
+  /** The first session of its line of forks and agents: its own id when it is neither. */
   root: string;
+  /** The name of the agent that it belongs to; absent for a conversation of the user's. */
+  agent?: string;
   /** Taken from the first prompt; empty before it. */
   title: string;
   /** This and the next three are those of the last recorded environment. */
@@ -32,35 +36,44 @@ export type SessionInfo = {
   ended: ItemOf<"turn_end">["reason"] | null;
 };
 
-const sessionColumns = `id, parent, root, title, cwd, model, provider, mode, created_at AS createdAt,
-  updated_at AS updatedAt, length, turns, input, cached, written, output, reasoning, cost AS costUsd, ended`;
+const sessionColumns = `id, parent, parent_seq AS shared, root, agent, title, cwd, model, provider, mode,
+  created_at AS createdAt, updated_at AS updatedAt, length, turns, input, cached, written, output, reasoning,
+  cost AS costUsd, ended`;
 
-type SessionRow = Omit<SessionInfo, "parent" | "usage"> &
-  Omit<Usage, "written"> & { parent: string | null; written: number | null };
+type SessionRow = Omit<SessionInfo, "parent" | "shared" | "agent" | "usage"> &
+  Omit<Usage, "written"> & {
+    parent: string | null;
+    shared: number | null;
+    agent: string | null;
+    written: number | null;
+  };
 
 /** The sessions that a condition selects; it may go on with ORDER BY and LIMIT. */
 export function readSessions(db: Database, condition: string, values: (string | number | null)[] = []): SessionInfo[] {
   const rows = db.all<SessionRow>(`SELECT ${sessionColumns} FROM session WHERE ${condition}`, values);
-  return rows.map(({ parent, input, cached, written, output, reasoning, ...rest }) => ({
+  return rows.map(({ parent, shared, agent, input, cached, written, output, reasoning, ...rest }) => ({
     ...rest,
     ...(parent !== null && { parent }),
+    ...(shared !== null && { shared }),
+    ...(agent !== null && { agent }),
     usage: { input, cached, ...(written !== null && { written }), output, reasoning },
   }));
 }
 
-export function insertSession(db: Database, info: SessionInfo, parentSeq?: number): void {
-  const { id, parent, root, title, cwd, model, provider, mode, createdAt, updatedAt, length, turns, costUsd, ended } =
-    info;
+export function insertSession(db: Database, info: SessionInfo): void {
+  const { id, parent, shared, root, agent, title, cwd, model, provider, mode } = info;
+  const { createdAt, updatedAt, length, turns, costUsd, ended } = info;
   db.run(
     `INSERT INTO session
-       (id, parent, parent_seq, root, title, cwd, model, provider, mode, created_at, updated_at, length, turns, cost,
-          ended, indexed)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+       (id, parent, parent_seq, root, agent, title, cwd, model, provider, mode, created_at, updated_at, length, turns,
+          cost, ended, indexed)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
     [
       id,
       parent ?? null,
-      parentSeq ?? null,
+      shared ?? null,
       root,
+      agent ?? null,
       title,
       cwd,
       model,

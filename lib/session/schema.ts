@@ -13,7 +13,7 @@ const applicationId = 0x6b6f6461;
  * of a session, and those of the later ones that a fork shares. `word` and `unsorted_word` have the words of the index,
  * so that a search can find a part of one.
  *
- * Each index is one more page to write with every new item, so lists, which are rare and short, have none.
+ * An index of what changes is one more page to write with every new item, so what lists are sorted by has none.
  */
 const migrations: readonly string[] = [
   `
@@ -153,6 +153,11 @@ const migrations: readonly string[] = [
   `,
   // Numbers and hashes, which are most of a log's new words: in order they would change every page of their table.
   "CREATE TABLE unsorted_word (text TEXT NOT NULL) STRICT",
+  // Its columns never change, so for a new item the index is no page to write.
+  `
+  ALTER TABLE session ADD COLUMN agent TEXT;
+  CREATE INDEX session_of_agent ON session (root, parent) WHERE agent IS NOT NULL;
+  `,
   // The texts of a transaction are kept in memory until they are written as one part of the index. The default of one
   // megabyte makes several parts of them, which are merged later.
   "INSERT INTO search (search, rank) VALUES ('hashsize', 16777216)",

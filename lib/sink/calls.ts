@@ -101,7 +101,7 @@ export class CallLines {
 }
 
 /** The result of a call and its duration: `exit 1 · 0.4 s`. */
-function describeEnd(end: EventOf<"tool.end">, columns: number): string {
+export function describeEnd(end: EventOf<"tool.end">, columns: number): string {
   const time = formatElapsed(end.duration_ms);
   if (end.ok) return time;
   if (end.denied !== undefined) return `denied: ${oneLine(end.denied, columns - 10)}`;

@@ -3,6 +3,7 @@ import { formatElapsed } from "../config/units.ts";
 import { withCommas } from "../counted.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { visible, visibleLine } from "../visible.ts";
+import { AgentLines } from "./agents.ts";
 import { CallLines } from "./calls.ts";
 import { Commentary } from "./commentary.ts";
 import { describeEgress } from "./egress.ts";
@@ -49,6 +50,7 @@ class Progress {
   readonly #paint: Paint;
   readonly #options: ProgressOptions;
   readonly #calls: CallLines;
+  readonly #agents: AgentLines;
   readonly #commentary: Commentary;
   /** The to-do list as it was last shown: text and status. */
   #todo = new Map<string, string>();
@@ -64,6 +66,7 @@ class Progress {
     this.#options = options;
     this.#commentary = new Commentary(options.hasSchema ?? false);
     this.#calls = new CallLines(lines, { ...options, paint });
+    this.#agents = new AgentLines(lines, { ...options, paint });
   }
 
   /** Pieces of text are many and show nothing, so they cost no promise. */
@@ -120,6 +123,8 @@ class Progress {
         return await this.#egress(event);
       case "notice":
         return await this.#lines.line(noticeLine(event.level, event.message, this.#paint));
+      case "agent":
+        return await this.#agents.show(event);
       case "end":
         return await this.#end(event);
       default:

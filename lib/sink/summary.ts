@@ -67,7 +67,7 @@ export function errorLine({ message, retry_at: retryAt }: NonNullable<End["error
 }
 
 /** `tokens: 12,345 in (10,000 cached), 678 out`; unreported counts are left out. */
-function tokens({ input, cached, output }: End["usage"]): string {
+export function tokens({ input, cached, output }: End["usage"]): string {
   const parts = [
     input !== null && `${withCommas(input)} in${cached ? ` (${withCommas(cached)} cached)` : ""}`,
     output !== null && `${withCommas(output)} out`,

@@ -6,13 +6,13 @@ import outputAbout from "./task-output.md" with { type: "text" };
 import stopAbout from "./task-stop.md" with { type: "text" };
 import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
-type Context = Pick<ToolContext, "tasks">;
+type Context = Pick<ToolContext, "tasks" | "agents">;
 type Named = { id: string };
 
 const nothing = inputOf({});
 const named = inputOf({ id: { type: "string" } }, ["id"]);
 
-/** They touch nothing but what the same conversation has started. */
+/** They touch nothing but the commands and agents that the same conversation has started. */
 const claim = () => noEffect;
 
 export const taskListTool = {
@@ -39,14 +39,14 @@ export const taskStopTool = {
   run: stop,
 } satisfies Tool<Named>;
 
-async function list(_: Record<string, never>, { tasks }: Context): Promise<ToolResult> {
-  const all = tasks.list();
-  return succeeded(all.length === 0 ? "There are no background tasks." : all.map(describe).join("\n"));
+async function list(_: Record<string, never>, { tasks, agents }: Context): Promise<ToolResult> {
+  const all = [...tasks.list().map(describe), ...agents.list()];
+  return succeeded(all.length === 0 ? "There are no background tasks." : all.join("\n"));
 }
 
-async function showFresh({ id }: Named, { tasks }: Context): Promise<ToolResult> {
+async function showFresh({ id }: Named, { tasks, agents }: Context): Promise<ToolResult> {
   const seen = tasks.look(id);
-  if (seen === undefined) return unknown(id, tasks);
+  if (seen === undefined) return agents.look(id) ?? unknown(id, { tasks, agents });
   const { task, fresh } = seen;
   const isSilent = fresh.stdout.totalBytes + fresh.stderr.totalBytes === 0;
   const printed = isSilent
@@ -55,10 +55,10 @@ async function showFresh({ id }: Named, { tasks }: Context): Promise<ToolResult>
   return { ...succeeded([describe(task), ...printed].join("\n")), output: task.output };
 }
 
-async function stop({ id }: Named, { tasks }: Context): Promise<ToolResult> {
+async function stop({ id }: Named, { tasks, agents }: Context): Promise<ToolResult> {
   const wasRunning = tasks.list().some((task) => task.id === id && task.state.status === "running");
   const task = await tasks.stop(id);
-  if (task === undefined) return unknown(id, tasks);
+  if (task === undefined) return (await agents.stop(id)) ?? unknown(id, { tasks, agents });
   return succeeded(wasRunning ? describe(task) : `It had already ended. ${describe(task)}`);
 }
 
@@ -81,8 +81,8 @@ function stateOf(state: TaskView["state"]): string {
   }
 }
 
-function unknown(id: string, tasks: ToolContext["tasks"]): ToolResult {
-  const known = tasks.list().map((task) => task.id);
+function unknown(id: string, { tasks, agents }: Context): ToolResult {
+  const known = [...tasks.list().map((task) => task.id), ...agents.list().map((line) => line.split(" ", 1)[0])];
   const hint = known.length === 0 ? "There are none; they end with the run." : `There are: ${known.join(", ")}.`;
   return failed(`There is no background task "${id}". ${hint}`);
 }

@@ -11,6 +11,7 @@ import type { TodoList } from "../session/todo.ts";
 import type { Tasks } from "../shell/background.ts";
 import type { Shell } from "../shell/shell.ts";
 import type { Claim, Effect } from "../trust/claim.ts";
+import type { AgentCalls } from "./agentcalls.ts";
 import type { Finish } from "./finish.ts";
 
 export type ToolResult = {
@@ -28,6 +29,10 @@ export type ToolResult = {
   output?: string;
   /** Set when the tool itself refused on a rule, as the gate would have: counted as denied, not as failed. */
   denied?: string;
+  /** The session of the agent that the call started, or asked about. */
+  agent?: string;
+  /** The id of that agent, when it works in the background. */
+  background?: string;
   /** The skill that it loaded: the model reads its text after the result. */
   skill?: SkillText;
 };
@@ -42,6 +47,7 @@ export type ToolContext = {
   /** Variables of this call's own for its commands. */
   variables(): Readonly<Record<string, string>>;
   tasks: Tasks;
+  agents: AgentCalls;
   /** The rules for a tool's own connections; commands have the proxies. */
   egress: WayOut;
   files: FileLog;
@@ -76,6 +82,8 @@ export type Tool<Input = never> = {
   readonly input: JsonSchema;
   /** The effects of calls that can be made again for the same result: then the result need not be kept for long. */
   readonly again?: readonly Effect[];
+  /** Set for a tool that stops by itself after an abort: it is waited for this long before it is abandoned. */
+  readonly graceMs?: number;
   /** Set for a tool whose claim is a guess: each call is guarded like one that writes. */
   readonly isGuarded?: true;
   /** The tool that a call is passed on to, with its input. */

@@ -27,6 +27,7 @@ test("where a run would begin everything is well, and exit 0", async () => {
     "instructions",
     "skills",
     "prompts",
+    "agents",
     "plugins",
     "database",
     "model",
@@ -132,6 +133,43 @@ test("instructions, skills and prompts are listed with scope, path and mistakes"
   expect(find("skills")).toEqual({ name: "skills", status: "ok", message: "none", files: [] });
   const { stdout } = await kodaFromSource(place, ["doctor"], key);
   expect(stdout).toContain("Ignored .agents/skills/good: it needs --trust-project");
+});
+
+test("agents are listed, those that are built in too, with files, scopes and mistakes", async () => {
+  const agent = (name: string, fields = "") => `---\nname: ${name}\ndescription: d\n${fields}---\nDo it.\n`;
+  await using place = makePlace({
+    ".koda/agents/release.md": agent("release", "tools: Raed\n"),
+    ".koda/agents/plan.md": agent("plan"),
+    ".koda/agents/bad.md": agent("bad", "mod: plan\n"),
+  });
+  const told = async (...flags: string[]) => {
+    const { stdout } = await kodaFromSource(place, ["doctor", "--json", ...flags], key);
+    const { checks } = JSON.parse(stdout) as { checks: DoctorCheck[] };
+    return checks.flatMap(({ name, ...check }) => (name === "agents" ? [check] : []));
+  };
+  const [plan, release] = ["plan", "release"].map((name) => {
+    return { name, scope: "project" as const, path: join(place.project, `.koda/agents/${name}.md`) };
+  });
+  const builtIn = (...names: string[]) => names.map((name) => `${name} (built in)`);
+  expect(await told("--trust-project")).toMatchObject([
+    {
+      status: "ok",
+      message: [
+        `plan (project: ${plan?.path})`,
+        `release (project: ${release?.path})`,
+        ...builtIn("explore", "review", "task"),
+      ].join("\n"),
+      files: [plan, release],
+    },
+    { status: "warn", message: expect.stringContaining('".koda/agents/bad.md" is not loaded: unknown key "mod"') },
+    { status: "warn", message: expect.stringContaining('unknown tool "Raed" in "tools" (did you mean "Read"?)') },
+  ]);
+  expect(await told()).toMatchObject([
+    { status: "ok", message: builtIn("explore", "plan", "review", "task").join("\n"), files: [] },
+    ...["bad", "plan", "release"].map((name) => {
+      return { status: "warn", message: `Ignored .koda/agents/${name}.md: it needs --trust-project` };
+    }),
+  ]);
 });
 
 test("with --trust-project the checks are those of a run with it", async () => {

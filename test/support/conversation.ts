@@ -100,7 +100,14 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     session,
     workspace,
     servers: undefined,
-    stance: { model, info, catalog: { current: catalogOf(tools), advance: async () => undefined }, gate, allowance },
+    stance: {
+      model,
+      info,
+      catalog: { current: catalogOf(tools), advance: async () => undefined },
+      gateFor: () => gate,
+      allowance,
+    },
+    system: "",
     ledger: openLedger({ maxTurns: scene.maxTurns ?? 10 }),
     events,
     start: {

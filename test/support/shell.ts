@@ -1,3 +1,4 @@
+import type { AgentCalls } from "../../lib/tools/agentcalls.ts";
 import { readdirSync, readFileSync } from "node:fs";
 import { Refusals } from "../../lib/egress/refusals/refusals.ts";
 import { unlessRefused } from "../../lib/errors.ts";
@@ -87,6 +88,7 @@ export function callContext(shell: Shell, signal = new AbortController().signal)
     policy: policies.get(shell) ?? policyOf({ home: "/nowhere/home", project: "/nowhere/project" }),
     shell,
     tasks: new Tasks(shell),
+    agents: noAgents,
     variables: () => ({}),
     outputs: {
       reserve: () => `o${++ids}`,
@@ -102,3 +104,12 @@ export function callContext(shell: Shell, signal = new AbortController().signal)
     saves: () => saves,
   };
 }
+
+/** The agents of a conversation that has started none. */
+const noAgents: AgentCalls = {
+  start: () => Promise.reject(new Error("no agent can be started here")),
+  list: () => [],
+  look: () => undefined,
+  stop: async () => undefined,
+  send: () => undefined,
+};

@@ -1,0 +1,186 @@
+import { ResultCache } from "../agents/resultcache.ts";
+import { Slots } from "../async/slots.ts";
+import type { AgentTag, Event, Events } from "../engine/event.ts";
+import type { Ledger } from "../engine/ledger.ts";
+import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
+import { schemaFault } from "../engine/schemacheck.ts";
+import type { Input } from "../engine/turn.ts";
+import { KodaError } from "../errors.ts";
+import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
+import type { Item } from "../session/item.ts";
+import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
+import { agentResult } from "./agentresult.ts";
+import { type AgentRun, runAgent } from "./agentrun.ts";
+import { BackgroundAgent } from "./backgroundagent.ts";
+import type { Conversation } from "./conversation.ts";
+import type { InboxSource } from "./inbox.ts";
+
+/** An agent to open: `call` is the id of the call that starts it. */
+export type WantedAgent = AgentTag & { call: string };
+
+/** Opens the agents of a conversation. */
+export type AgentSource = {
+  open(parent: Conversation, wanted: WantedAgent, signal: AbortSignal): Promise<Conversation>;
+  /** The part of an agent that its answer depends on beside its prompt; undefined for a fork. */
+  keyOf(parent: Conversation, name: string): string | undefined;
+  /** The number of agents of earlier runs. */
+  startedBefore(): number;
+  /** Notes on those that were in the background then. */
+  leftBefore(): readonly Item[];
+};
+
+type PoolOptions = {
+  /** The part of an agent that its answer depends on beside its prompt; undefined when it may never be used again. */
+  keyOf: (name: string) => string | undefined;
+  /** See ResultCache. */
+  generation: () => number | undefined;
+  /** Throws a KodaError when there is no such agent, or when its model cannot be used. */
+  open: (wanted: WantedAgent, signal: AbortSignal) => Promise<Conversation>;
+  /** The number of agents that earlier runs of the conversation have started. */
+  startedBefore: () => number;
+  events: Pick<Events, "post">;
+  ledger: Ledger;
+};
+
+type Started = { tag: AgentTag; child: Conversation; request: AgentRequest };
+
+/** More of them wait. */
+const mostAgents = 8;
+
+/** The agents that a conversation has started. Those in the background live until the conversation is closed. */
+export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
+  readonly counts = { ok: 0, failed: 0, cancelled: 0 };
+  readonly #options: PoolOptions;
+  readonly #slots = new Slots(mostAgents);
+  readonly #life = new AbortController();
+  readonly #running = new Set<Promise<Outcome>>();
+  readonly #background = new Map<string, BackgroundAgent>();
+  readonly #answers: ResultCache<ToolResult>;
+  #started: number | undefined;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    this.#answers = new ResultCache(options.generation);
+  }
+
+  async start(request: AgentRequest, { call, signal }: Pick<ToolContext, "call" | "signal">): Promise<ToolResult> {
+    const { agent: name, schema, background = false } = request;
+    const key = background ? undefined : this.#keyOf(request);
+    const known = key === undefined ? undefined : this.#answers.find(key);
+    if (known !== undefined) return known;
+    // Before anything is awaited, so that the calls of a reply have ids in their order.
+    const tag = { id: this.#nextId(), name };
+    const keep = key === undefined ? undefined : this.#answers.begin(key);
+    const fault = schema && (await schemaFault(schema));
+    if (fault !== undefined) return failed(`The agent was not started: its schema cannot be used: ${fault}`);
+    let child: Conversation;
+    try {
+      child = await this.#options.open({ ...tag, call }, signal);
+    } catch (error) {
+      if (!(error instanceof KodaError) || signal.aborted) throw error;
+      return failed(`The agent was not started: ${error.message}`);
+    }
+    const started = { tag, child, request };
+    if (background) return this.#runBehind(started);
+    const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
+    const { id, files } = child.parts.session;
+    const result = agentResult(outcome, id);
+    if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, files);
+    return result;
+  }
+
+  #runBehind({ tag, child, request }: Started): ToolResult {
+    const agent = new BackgroundAgent({ tag, child, prompt: request.prompt });
+    this.#background.set(tag.id, agent);
+    const { post, ...run } = this.#runOf({ tag, child, request });
+    const observed = {
+      ...run,
+      post: (event: Event) => (agent.observe(event), post(event)),
+      onOver: () => agent.close(),
+    };
+    const following = this.#follow(observed, AbortSignal.any([agent.signal, this.#life.signal]));
+    void following.then((outcome) => agent.end(outcome));
+    const told = succeeded(`The agent runs in the background as "${tag.id}".`);
+    return { ...told, agent: child.parts.session.id, background: tag.id };
+  }
+
+  #runOf({ tag, child, request: { prompt, schema } }: Started): AgentRun {
+    const { events } = this.#options;
+    const request = { prompt: [{ type: "text" as const, text: prompt }], schema };
+    return { tag, child, request, post: (event) => events.post(event) };
+  }
+
+  list(): readonly string[] {
+    return [...this.#background.values()].map((agent) => agent.describe());
+  }
+
+  look(id: string): ToolResult | undefined {
+    return this.#background.get(id)?.look();
+  }
+
+  async stop(id: string): Promise<ToolResult | undefined> {
+    const agent = this.#background.get(id);
+    await agent?.stop();
+    return agent?.look();
+  }
+
+  send(id: string, message: string): ToolResult | undefined {
+    return this.#background.get(id)?.send(message);
+  }
+
+  get isEmpty(): boolean {
+    return ![...this.#background.values()].some((agent) => agent.isUnseen);
+  }
+
+  /** The results that the model has not seen. */
+  take(): Input[] {
+    return [...this.#background.values()].flatMap((agent) => agent.takeResult() ?? []);
+  }
+
+  /** Settles when there is a result that the model has not seen, or when no agent runs in the background. */
+  async next(): Promise<void> {
+    const running = [...this.#background.values()].filter((agent) => agent.isRunning);
+    if (this.isEmpty && running.length > 0) await Promise.race(running.map((agent) => agent.ended));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#life.abort(new KodaError("stopped", "the conversation was closed"));
+    await Promise.all(this.#running);
+  }
+
+  /** The run of an agent, counted. It never rejects. */
+  async #follow(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
+    const following = this.#inSlot(run, signal);
+    this.#running.add(following);
+    const outcome = await following;
+    this.#running.delete(following);
+    this.counts[outcome.status === "done" ? "ok" : signal.aborted ? "cancelled" : "failed"]++;
+    return outcome;
+  }
+
+  async #inSlot(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
+    const { ledger } = this.#options;
+    try {
+      using _ = await this.#slots.take(signal);
+      ledger.agents++;
+      try {
+        return await runAgent(run, signal);
+      } finally {
+        ledger.agents--;
+      }
+    } catch (error) {
+      await run.child[Symbol.asyncDispose]();
+      return outcomeOfError(error, signal, "");
+    }
+  }
+
+  #keyOf({ agent, prompt, schema }: AgentRequest): string | undefined {
+    const key = this.#options.keyOf(agent);
+    return key && JSON.stringify([agent, key, prompt, schema]);
+  }
+
+  #nextId(): string {
+    this.#started ??= this.#options.startedBefore();
+    return `a${++this.#started}`;
+  }
+}

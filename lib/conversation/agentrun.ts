@@ -1,0 +1,50 @@
+import { agentEnd } from "../engine/end.ts";
+import type { AgentEvent, AgentTag, Event } from "../engine/event.ts";
+import { failedAfterwards, type Outcome, outcomeOfError } from "../engine/outcome.ts";
+import type { Conversation, TurnRequest } from "./conversation.ts";
+
+export type AgentRun = {
+  tag: AgentTag;
+  child: Conversation;
+  request: TurnRequest;
+  post: (event: Event) => void;
+  /** Called when no more messages are taken. */
+  onOver?: () => void;
+};
+
+/** Runs an agent to its end and closes it. Its events are passed on, the last of them its `end`. It never rejects. */
+export async function runAgent(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
+  const { child, request } = run;
+  const startedAt = performance.now();
+  let outcome: Outcome;
+  try {
+    tell(run, child.start(request));
+    outcome = await passOn(run, child.run(request, signal));
+    // A message may come after the last request of a turn.
+    while (outcome.status === "done" && !child.inbox.isEmpty)
+      outcome = await passOn(run, child.run({ ...request, prompt: child.inbox.takePrompt() }, signal));
+  } catch (error) {
+    outcome = outcomeOfError(error, signal, "");
+  }
+  run.onOver?.();
+  try {
+    await passOn(run, child.parts.events.until(child[Symbol.asyncDispose]()));
+  } catch (error) {
+    outcome = failedAfterwards(outcome, error);
+  }
+  tell(run, agentEnd(outcome, { ...child.totals, durationMs: performance.now() - startedAt }));
+  return outcome;
+}
+
+async function passOn<T>(run: AgentRun, events: AsyncGenerator<Event, T>): Promise<T> {
+  while (true) {
+    const { done, value } = await events.next();
+    if (done === true) return value;
+    // An agent starts none of its own, and its end is made here.
+    if (value.type !== "agent" && value.type !== "end") tell(run, value);
+  }
+}
+
+function tell({ tag, post }: AgentRun, event: AgentEvent): void {
+  post({ type: "agent", agent: tag, event });
+}

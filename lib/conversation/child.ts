@@ -1,0 +1,180 @@
+import type { AgentDefinition, Agents } from "../agents/agents.ts";
+import { noPlugins } from "../agents/plugins.ts";
+import type { Skills } from "../agents/skills.ts";
+import { Mailbox } from "../async/mailbox.ts";
+import type { Event } from "../engine/event.ts";
+import { watchForKey } from "../engine/exposure.ts";
+import type { Hooks } from "../engine/hooks.ts";
+import { openLedger } from "../engine/ledger.ts";
+import { KodaError } from "../errors.ts";
+import type { ItemOf } from "../session/item.ts";
+import type { LeftAgent } from "../session/leftagents.ts";
+import type { SessionInfo } from "../session/log.ts";
+import type { Session } from "../session/session.ts";
+import type { Store } from "../session/store.ts";
+import { invokeAgentName } from "../tools/agentcalls.ts";
+import type { Gate } from "../trust/gate.ts";
+import { lowerMode } from "../trust/mode.ts";
+import rules from "./agent-rules.md" with { type: "text" };
+import type { AgentSource, WantedAgent } from "./agentpool.ts";
+import { toolsForAgent, forkName } from "./agenttools.ts";
+import { type Connection, connectionBeside } from "./connection.ts";
+import { Conversation } from "./conversation.ts";
+import { sourceOf, skillsFrom } from "./definitions.ts";
+import { introduction } from "./introduction.ts";
+import { whyUnknown } from "./runas.ts";
+import type { Settings } from "./settings.ts";
+import type { Stance } from "./stance.ts";
+import { ToolCatalog } from "./toolcatalog.ts";
+import type { Toolkit } from "./toolkit.ts";
+
+/** A conversation's own, from which it opens its agents. */
+type Family = {
+  settings: Settings;
+  store: Store;
+  connected: Connection;
+  toolkit: Toolkit;
+  skills: Skills;
+  agents: Agents;
+  session: Pick<SessionInfo, "id" | "root">;
+};
+
+type Child = { parent: Conversation; wanted: WantedAgent; definition: AgentDefinition | undefined };
+
+/** Opens the agents of a conversation: they share its workspace and its ledger, and have logs of their own. */
+export function agentSource(family: Family): AgentSource {
+  return {
+    open: async (parent, wanted, signal) => {
+      const definition = wanted.name === forkName ? undefined : definitionOf(wanted.name, family);
+      return await openAgent(family, { parent, wanted, definition }, signal);
+    },
+    keyOf(parent, name) {
+      const definition = family.agents.byName.get(name);
+      if (definition === undefined) return undefined;
+      const { info } = parent.parts.stance;
+      const mode = lowerMode(definition.mode ?? parent.mode, parent.mode);
+      return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
+    },
+    startedBefore: () => family.store.countAgents(family.session.root),
+    leftBefore: () => family.store.leftAgents(family.session).map(leftNote),
+  };
+}
+
+function definitionOf(name: string, { agents: { byName } }: Family): AgentDefinition {
+  const definition = byName.get(name);
+  if (definition !== undefined) return definition;
+  throw new KodaError("usage", `"${name}": ${whyUnknown(name, [...byName.keys()])}`);
+}
+
+async function openAgent(family: Family, child: Child, signal: AbortSignal): Promise<Conversation> {
+  const { settings } = family;
+  const { parent, wanted, definition } = child;
+  const { host, workspace, servers, prompts, own, system, ledger, watchKey, hooks } = parent.parts;
+  await using held = new AsyncDisposableStack();
+  const events = new Mailbox<Event>();
+  const post = (event: Event) => events.post(event);
+  const circumstances = { traffic: host.traffic, track: wanted.id, recorded: undefined, soon: false, post, signal };
+  const connected = await connectionBeside(family.connected, { model: definition?.model, settings }, circumstances);
+  const stance = await stanceFor(family, child, connected);
+  const session = held.use(sessionFor(family, child, stance));
+  const skills = skillsFrom(stance.catalog.current.tools, family.skills);
+  const introduced = { ...family, host, workspace, session, stance, connected, skills, plugins: noPlugins };
+  const shared = { host, workspace, servers, prompts, own, settings, parent, session, stance, skills, events };
+  const watch = watchForKey(connected.key);
+  const { maxTurns = Infinity } = definition ?? {};
+  const opened = new Conversation({
+    ...introduction(introduced),
+    ...shared,
+    system: definition === undefined ? system : systemOf(definition),
+    ledger: openLedger({ maxTurns, setBy: `max_turns of the agent "${wanted.name}"` }, ledger),
+    watchKey: (tool, text) => watch(tool, text) ?? watchKey(tool, text),
+    hooks: hooks && hooksOnCalls(hooks),
+    resume: null,
+  });
+  held.move();
+  return opened;
+}
+
+export function systemOf({ prompt }: AgentDefinition): string {
+  return `${prompt}\n\n${rules.trim()}`;
+}
+
+async function stanceFor(family: Family, { parent, definition }: Child, connected: Connection): Promise<Stance> {
+  const { model, info } = connected;
+  const { catalog, allowance, gateFor } = parent.parts.stance;
+  const mode = lowerMode(definition?.mode ?? parent.mode, parent.mode);
+  return {
+    model,
+    info,
+    // The tools are a part of the prompt that the provider has in its cache.
+    catalog: definition === undefined ? unchanging(catalog.current) : await catalogFor(definition, family, connected),
+    allowance: { ...allowance, mode },
+    gateFor: (now) => withoutAgents(gateFor(now)),
+  };
+}
+
+function sessionFor({ settings, store }: Family, { parent, wanted, definition }: Child, stance: Stance): Session {
+  if (definition === undefined) return forkOf(parent, wanted, store);
+  const { info, allowance } = stance;
+  const start = { cwd: settings.root, model: info.name, provider: info.provider, mode: allowance.mode };
+  return store.startAgent(parent.parts.session.info, { ...start, agent: wanted.name });
+}
+
+type Catalog = Stance["catalog"];
+
+function unchanging(current: Catalog["current"]): Catalog {
+  return { current, advance: async () => undefined };
+}
+
+async function catalogFor(definition: AgentDefinition, family: Family, { edit, info }: Connection): Promise<Catalog> {
+  const { toolkit, skills } = family;
+  return await ToolCatalog.open({
+    builtIn: toolsForAgent(definition, toolkit.builtInFor({ edit, skills: sourceOf(skills, info) })),
+    servers: toolkit.servers,
+    choose: (offer) => toolsForAgent(definition, toolkit.choose(offer)),
+  });
+}
+
+/** A fork is offered the tools of its parent, and may not use all of them. */
+function withoutAgents(gate: Gate): Gate {
+  return (call) =>
+    call.tool === invokeAgentName ? { allow: false, rule: "an agent cannot start agents" } : gate(call);
+}
+
+/** A session with the history of its parent. The calls of the parent that have no result yet are its own affair. */
+function forkOf({ parts }: Conversation, { call: own }: WantedAgent, store: Store): Session {
+  const session = store.forkAgent(parts.session.id, forkName);
+  const items = session.items();
+  const last = items.findLast((item) => item.kind === "assistant");
+  const calls = last?.parts.filter((part) => part.type === "call") ?? [];
+  const answered = new Set(items.flatMap((item) => (item.kind === "result" ? [item.call] : [])));
+  session.append(
+    ...calls
+      .filter(({ id }) => !answered.has(id))
+      .map(({ id, tool }) => ({
+        kind: "result" as const,
+        call: id,
+        tool,
+        ok: true,
+        parts: [{ type: "text" as const, text: id === own ? isFork : isElsewhere }],
+        durationMs: 0,
+      })),
+  );
+  return session;
+}
+
+function leftNote({ id, session, answer }: LeftAgent): ItemOf<"note"> {
+  const text =
+    answer === undefined
+      ? `[koda: the background agent "${id}" was stopped when the earlier run ended, and has no answer.]`
+      : `[koda: the background agent "${id}" has ended. Its answer:]\n\n${answer}`;
+  return { kind: "note", text, agent: session };
+}
+
+const isFork = "[koda: you are the agent that this call has started. Your task follows; answer that alone.]";
+const isElsewhere = "[koda: this call belongs to the conversation that started you.]";
+
+/** The hooks on calls count for agents too; the others are about the user's own conversation. */
+function hooksOnCalls(hooks: Hooks): Hooks {
+  return { ...hooks, has: (on, tool) => on.startsWith("tool.") && hooks.has(on, tool) };
+}

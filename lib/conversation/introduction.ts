@@ -1,0 +1,55 @@
+import type { AgentDefinition } from "../agents/agents.ts";
+import type { Plugins } from "../agents/plugins.ts";
+import type { Skills } from "../agents/skills.ts";
+import type { Session } from "../session/session.ts";
+import type { Connection } from "./connection.ts";
+import type { ConversationParts } from "./conversation.ts";
+import { environmentItem } from "./environment.ts";
+import type { Host } from "./host.ts";
+import type { Settings } from "./settings.ts";
+import type { Stance } from "./stance.ts";
+import { startEvent } from "./start.ts";
+import type { Toolkit } from "./toolkit.ts";
+import type { Workspace } from "./workspace.ts";
+
+type Facts = {
+  host: Host;
+  settings: Settings;
+  workspace: Workspace;
+  session: Session;
+  stance: Stance;
+  connected: Connection;
+  toolkit: Pick<Toolkit, "instructions" | "currentInstructions" | "servers">;
+  /** Those that the model can load. */
+  skills: Skills;
+  plugins: Plugins;
+  /** The agent that the run is. */
+  agent?: AgentDefinition | undefined;
+};
+
+/** The first event of a conversation, and the environment that its model is told. */
+export function introduction(facts: Facts): Pick<ConversationParts, "start" | "environment"> {
+  const { host, settings, workspace, session, stance, connected, toolkit, skills, plugins, agent } = facts;
+  const { facts: connection, effort } = connected;
+  const told = { settings, workspace, connection, skills, agent: agent?.name };
+  const { allowance, info } = stance;
+  return {
+    start: startEvent({
+      ...told,
+      session,
+      stance,
+      effort,
+      isReplay: host.traffic.replayed !== undefined,
+      instructions: toolkit.instructions,
+      servers: toolkit.servers?.statuses ?? [],
+      plugins,
+    }),
+    environment: (mode) =>
+      environmentItem(session, {
+        ...told,
+        instructions: toolkit.currentInstructions(),
+        allowance: { ...allowance, mode },
+        info,
+      }),
+  };
+}

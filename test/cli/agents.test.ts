@@ -1,0 +1,331 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { scriptFor } from "../support/agents.ts";
+import { exec, follow, type Line, start, using } from "../support/koda.ts";
+import { call, hang, reply, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { makePlace, type Place } from "../support/place.ts";
+
+type AgentLine = Extract<Line, { type: "agent" }>;
+
+const agentEvents = (events: readonly Line[], id?: string) =>
+  events
+    .filter((event): event is AgentLine => event.type === "agent" && (id === undefined || event.agent.id === id))
+    .map(({ event }) => event);
+const resultsIn = (request: { lines: readonly { role: string; text?: string | undefined }[] } | undefined) =>
+  request?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
+
+const invoke = (agent: string, prompt: string, more: object = {}) => call("InvokeAgent", { agent, prompt, ...more });
+
+test("an agent does its task with its own tools, and its answer is the result of the call", async () => {
+  await using place = makePlace({ "a.txt": "the secret is 42\n" });
+  await using server = await startModelServer(
+    scriptFor({
+      "fix it": [invoke("explore", "EXPLORE: find the secret"), say("It is 42.")],
+      EXPLORE: [call("Read", { path: "a.txt" }), say("a.txt:1 says 42")],
+    }),
+  );
+  const { events, end } = await exec(place, server, ["fix it"]);
+  expect(server.problems).toEqual([]);
+  expect([end.status, end.exit, end.text, end.agents]).toEqual([
+    "done",
+    0,
+    "It is 42.",
+    { ok: 1, failed: 0, cancelled: 0 },
+  ]);
+  expect(resultsIn(server.requests.at(-1))).toEqual(["a.txt:1 says 42"]);
+
+  // The agent sees only its own prompt, and is offered exactly its tools.
+  const child = server.requests[1];
+  expect(JSON.stringify(child?.body)).not.toContain("fix it");
+  expect(child?.tools).toEqual(["Read", "List", "Glob", "Grep", "Bash"]);
+
+  const own = agentEvents(events);
+  expect(own.map(({ type }) => type)).toEqual(
+    expect.arrayContaining(["session.start", "turn.start", "tool.start", "tool.end", "turn.end", "end"]),
+  );
+  const [start] = own;
+  if (start?.type !== "session.start") throw new Error("The first event of an agent is its start");
+  expect([start.source, start.mode, start.parent, start.root]).toEqual([
+    "agent",
+    "plan",
+    end.session ?? "",
+    end.session ?? "",
+  ]);
+  const last = own.at(-1);
+  expect(last).toMatchObject({ type: "end", status: "done", text: "a.txt:1 says 42", session: start.session });
+  // Its calls and tokens count in the run.
+  expect(end.tools).toEqual({ ok: 2, failed: 0, denied: 0 });
+});
+
+test("agents of one reply work at the same time, and their results come in the order of the calls", async () => {
+  await using place = makePlace();
+  const both = Promise.withResolvers<void>();
+  let waiting = 0;
+  const write = async (path: string) => {
+    if (++waiting === 2) both.resolve();
+    await both.promise;
+    return call("Write", { path, content: `${path}\n` });
+  };
+  await using server = await startModelServer(
+    scriptFor({
+      go: [reply(invoke("task", "ONE"), invoke("task", "TWO")), say("Both are done.")],
+      ONE: (_, index) => (index === 0 ? write("one.txt") : say("first")),
+      TWO: (_, index) => (index === 0 ? write("two.txt") : say("second")),
+    }),
+  );
+  const { events, end } = await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  expect([end.agents, end.files_changed]).toEqual([{ ok: 2, failed: 0, cancelled: 0 }, 2]);
+  expect(resultsIn(server.requests.at(-1))).toEqual(["first", "second"]);
+  expect(events.find(({ type }) => type === "diff")).toMatchObject({
+    files: [{ path: "one.txt" }, { path: "two.txt" }],
+  });
+  expect(readFileSync(join(place.project, "one.txt"), "utf8")).toBe("one.txt\n");
+});
+
+test("a fork knows the conversation: its requests begin with the bytes of its parent's", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  await using server = await startModelServer(
+    scriptFor({
+      go: [call("Read", { path: "a.txt" }), invoke("fork", "FORK: say what you know"), say("End.")],
+      FORK: [invoke("explore", "deeper"), say("I know a.txt")],
+    }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  expect(end.agents).toEqual({ ok: 1, failed: 0, cancelled: 0 });
+  const [, parent, fork, refused] = server.requests;
+  const openEnd = (raw = "") => raw.slice(0, raw.indexOf("}]", raw.lastIndexOf('"role"')));
+  expect(fork?.body.tools).toEqual(parent?.body.tools);
+  expect(fork?.raw.startsWith(openEnd(parent?.raw))).toBe(true);
+  // Which does not mean that it may start others.
+  expect(resultsIn(refused).at(-1)).toContain("Denied: an agent cannot start agents");
+});
+
+test("an agent that is not known is a failed call that names those that are", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([invoke("explorer", "x"), say("Then not.")]);
+  const { end } = await exec(place, server, ["go"]);
+  expect(resultsIn(server.requests.at(-1))).toEqual([
+    expect.stringContaining('["explore","plan","review","task","fork"]'),
+  ]);
+  expect([end.tools, end.agents]).toEqual([{ ok: 0, failed: 1, denied: 0 }, undefined]);
+});
+
+test("an agent in mode plan cannot write, with a command that seems to read neither", async () => {
+  await using place = makePlace({ "a.txt": "a\n" }, "/var/tmp");
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("review", "PLAN"), say("End.")],
+      PLAN: [
+        reply(call("Write", { path: "b.txt", content: "b" }), call("Bash", { command: "echo x > b.txt" })),
+        call("Bash", { command: "git diff --output=b.txt --no-index a.txt /dev/null" }),
+        say("no"),
+      ],
+    }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  expect(existsSync(join(place.project, "b.txt"))).toBe(false);
+  expect(end.files_changed).toBe(0);
+  expect(end.tools.denied).toBeGreaterThanOrEqual(2);
+});
+
+test("agents leave the last request of a run to their parent", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("explore", "LONG"), say("As far as it came.")],
+      LONG: (_, index) => (index === 2 ? say("half of it") : call("Read", { path: "a.txt", start_line: index + 1 })),
+    }),
+  );
+  const { end } = await exec(place, server, ["go", "--max-turns", "5"]);
+  expect(server.problems).toEqual([]);
+  expect(server.requests).toHaveLength(5);
+  expect(resultsIn(server.requests.at(-1))).toEqual([expect.stringContaining("half of it")]);
+  expect([end.status, end.exit, end.text, end.agents?.failed]).toEqual(["limit", 5, "As far as it came.", 1]);
+});
+
+test("the answer of an agent matches the schema that the call gives", async () => {
+  await using place = makePlace();
+  const schema = { type: "object", properties: { n: { type: "integer" } }, required: ["n"] };
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("task", "COUNT", { schema }), say("Seven.")],
+      COUNT: [say("seven"), say('{"n":7}')],
+    }),
+  );
+  await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  expect(resultsIn(server.requests.at(-1))).toEqual(['{"n":7}']);
+});
+
+test("exec waits for an agent in the background, gives its answer to the model once, and then ends", async () => {
+  await using place = makePlace();
+  const answered = Promise.withResolvers<void>();
+  await using server = await startModelServer(
+    scriptFor({
+      go: (request, index) => {
+        if (index === 0) return invoke("explore", "SLOW", { background: true });
+        if (index === 1) {
+          answered.resolve();
+          return say("I wait for it.");
+        }
+        return say(`It said: ${request.lines.at(-1)?.text}`);
+      },
+      SLOW: async () => {
+        await answered.promise;
+        return say("slow answer");
+      },
+    }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  expect([end.status, end.agents]).toEqual(["done", { ok: 1, failed: 0, cancelled: 0 }]);
+  expect(end.text).toContain('the background agent "a1" (explore) has ended');
+  expect(end.text.split("slow answer")).toHaveLength(2);
+  expect(server.requests).toHaveLength(4);
+});
+
+test("a time limit ends an agent in the background: it is counted as cancelled", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({ go: [invoke("explore", "NEVER", { background: true }), say("I wait.")], NEVER: () => hang() }),
+  );
+  const { end } = await exec(place, server, ["go", "--timeout", "2s"]);
+  expect([end.status, end.exit, end.agents]).toEqual(["limit", 124, { ok: 0, failed: 0, cancelled: 1 }]);
+});
+
+/** An explorer that reads a file, the number of its requests so far told by its answers. */
+const explorer = () => {
+  let runs = 0;
+  return (_: unknown, index: number) => {
+    if (index % 2 === 0) return call("Read", { path: "a.txt" });
+    return say(`answer ${++runs}`);
+  };
+};
+
+const askAgain = invoke("explore", "SAME");
+
+test("the same question to an agent is answered from memory, until something may have changed", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  const file = join(place.project, "a.txt");
+  await using server = await startModelServer(
+    scriptFor({
+      go: (_, index) => {
+        if (index === 2) return call("Write", { path: "b.txt", content: "b\n" });
+        // By somebody else.
+        if (index === 5) writeFileSync(file, "changed\n");
+        return index === 6 ? say("End.") : askAgain;
+      },
+      SAME: explorer(),
+    }),
+  );
+  await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  const answers = resultsIn(server.requests.at(-1)).filter((text) => text?.startsWith("answer"));
+  expect(answers).toEqual(["answer 1", "answer 1", "answer 2", "answer 2", "answer 3"]);
+});
+
+test("two agents that change one file are told so, and no change is lost", async () => {
+  await using place = makePlace({ "a.txt": "one\ntwo\n" });
+  const both = Promise.withResolvers<void>();
+  let waiting = 0;
+  const change = (old: string) => async (_: unknown, index: number) => {
+    if (index === 0) return call("Read", { path: "a.txt" });
+    if (index === 2) return call("Read", { path: "a.txt" });
+    if (index === 4) return say("changed");
+    if (index === 1 && ++waiting === 2) both.resolve();
+    await both.promise;
+    // The one that was first has nothing left to do.
+    return call("Edit", { path: "a.txt", edits: [{ old, new: old.toUpperCase() }] });
+  };
+  await using server = await startModelServer(
+    scriptFor({
+      go: [reply(invoke("task", "FIRST"), invoke("task", "SECOND")), say("End.")],
+      FIRST: change("one"),
+      SECOND: change("two"),
+    }),
+  );
+  const { events } = await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  expect(readFileSync(join(place.project, "a.txt"), "utf8")).toBe("ONE\nTWO\n");
+  const refusals = agentEvents(events).filter((event) => event.type === "tool.end" && !event.ok);
+  expect(JSON.stringify(refusals)).toContain("changed on disk since you last saw it");
+});
+
+test("a resumed session is told of the agents that ended with the run before, and of an answer that came too late", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({
+      "go on": (request) => say(request.lines.map(({ text }) => text).join("\n")),
+      go: async (_, index) => {
+        if (index > 0) return say("I wait.");
+        return reply(
+          invoke("explore", "NEVER", { background: true }),
+          invoke("explore", "QUICK", { background: true }),
+        );
+      },
+      NEVER: () => hang(),
+      QUICK: () => say("quick answer"),
+    }),
+  );
+  const child = start(place, ["exec", "--output", "jsonl", "--session", "s", ...using(server), "go"]);
+  const lines = follow(child);
+  await lines.until((line) => line.type === "agent" && line.agent.id === "a2" && line.event.type === "end");
+  child.kill("SIGKILL");
+  await child.exited;
+
+  const { end } = await exec(place, server, ["--resume", "s", "go on"]);
+  expect(end.text).toContain('[koda: the background agent "a1" was stopped when the earlier run ended');
+  expect(end.text.split("quick answer")).toHaveLength(2);
+  // Told once.
+  const { end: again } = await exec(place, server, ["--resume", "s", "go on"]);
+  expect(again.text.split('the background agent "a1" was stopped')).toHaveLength(3);
+});
+
+const reviewer =
+  "---\nname: reviewer\ndescription: Reviews.\nmode: plan\ntools: Read Grep\nmax_turns: 3\n---\nYou are the REVIEWER.\n";
+
+test("exec runs as an agent: with its prompt and tools, and no wider than its mode and limit", async () => {
+  await using place = makePlace();
+  defineAgent(place, "reviewer", reviewer);
+  await using server = await startModelServer([call("Write", { path: "a.txt", content: "a" }), say("Reviewed.")]);
+  const { events, end } = await exec(place, server, ["--agent", "reviewer", "--mode", "auto", "--session", "s", "go"]);
+  expect(server.problems).toEqual([]);
+  expect(server.requests[0]?.tools).toEqual(["Read", "Grep"]);
+  expect(server.requests[0]?.lines[0]?.text).toStartWith("You are the REVIEWER.\n\nRules for every agent:");
+  expect(events[0]).toMatchObject({ type: "session.start", agent: "reviewer", mode: "plan", limits: { max_turns: 3 } });
+  expect([end.status, end.tools.failed, end.resume]).toEqual(["done", 1, expect.stringContaining("--agent reviewer")]);
+});
+
+test("a session that ran as an agent goes on as that agent", async () => {
+  await using place = makePlace();
+  defineAgent(place, "reviewer", reviewer);
+  await using server = await startModelServer([say("Reviewed."), say("Again.")]);
+  await exec(place, server, ["--agent", "reviewer", "--session", "s", "go"]);
+  const { events } = await exec(place, server, ["--resume", "s", "and again"]);
+  expect(events[0]).toMatchObject({ agent: "reviewer", mode: "plan", tools: ["Read", "Grep"] });
+  expect(server.requests[1]?.raw.slice(0, 200)).toBe(server.requests[0]?.raw.slice(0, 200));
+
+  defineAgent(place, "reviewer", "");
+  const { end } = await exec(place, server, ["--resume", "s", "and again"]);
+  expect([end.exit, end.error?.message]).toEqual([2, expect.stringContaining('ran as the agent "reviewer"')]);
+});
+
+test("an unknown agent is a usage error that names the nearest", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  const { end } = await exec(place, server, ["--agent", "explor", "go"]);
+  expect([end.exit, end.error?.message]).toEqual([
+    2,
+    '--agent explor: no agent has that name (did you mean "explore"?)',
+  ]);
+});
+
+function defineAgent({ home }: Pick<Place, "home">, name: string, text: string): void {
+  const directory = join(home, ".config/koda/agents");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, `${name}.md`), text);
+}
