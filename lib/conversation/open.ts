@@ -62,7 +62,7 @@ export async function openConversation(
   const { model, info, facts: connection, edit } = connected;
 
   const opening = { host, session, settings, connected, wanted, post };
-  const { allowance, definitions, workspace } = await openGround(opening, held);
+  const { allowance, definitions, workspace } = await openProject(opening, held);
   const place = { settings, workspace, allowance, info, edit, definitions, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
@@ -105,7 +105,7 @@ type Opening = {
 };
 
 /** The permissions and definitions of the conversation, and the workspace that is made by them. */
-async function openGround({ host, session, settings, connected, wanted, post }: Opening, held: AsyncDisposableStack) {
+async function openProject({ host, session, settings, connected, wanted, post }: Opening, held: AsyncDisposableStack) {
   const { allowance, notices } = compareWithRecord(session, { wanted, settings, info: connected.info });
   const definitions = definitionsFor(settings, allowance);
   for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
