@@ -192,9 +192,9 @@ export class Conversation implements AsyncDisposable {
   /** The hooks on the end of the session, which has happened already. */
   async *end({ status, text }: Outcome, signal: AbortSignal): AsyncGenerator<Event, void> {
     if (this.parts.hooks?.has("session.end") !== true) return;
-    const ground = { ...this.#ground(this.changes.begin()), progress: { work: Promise.resolve() } };
+    const ending = { ...this.#turnBase(this.changes.begin()), progress: { work: Promise.resolve() } };
     try {
-      yield* runEndHooks(ground, { on: "session.end", status, last_message: text }, signal);
+      yield* runEndHooks(ending, { on: "session.end", status, last_message: text }, signal);
     } finally {
       await this.changes.end();
     }
@@ -259,7 +259,7 @@ export class Conversation implements AsyncDisposable {
     const { tools } = catalog.current;
     const offers = (tool: string) => tools.some(({ name }) => name === tool);
     return {
-      ...this.#ground(changes),
+      ...this.#turnBase(changes),
       model,
       info,
       catalog,
@@ -280,7 +280,7 @@ export class Conversation implements AsyncDisposable {
   }
 
   /** The part of a turn that its commands need. */
-  #ground(changes: Turn["changes"]) {
+  #turnBase(changes: Turn["changes"]) {
     const { session, events, workspace, host, watchKey, hooks } = this.parts;
     return {
       session,

@@ -66,7 +66,7 @@ export async function openConversation(
   const { model, info, facts: connection, edit } = connected;
 
   const opening = { host, session, settings, definitions, connected, post };
-  const { allowance, workspace } = await openGround(opening, held);
+  const { allowance, workspace } = await openProject(opening, held);
   const place = { settings, workspace, allowance, info, edit, definitions, agent, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
@@ -103,7 +103,7 @@ type Opening = {
 };
 
 /** The permissions of the conversation, and the workspace that is made by them. */
-async function openGround(opening: Opening, held: AsyncDisposableStack) {
+async function openProject(opening: Opening, held: AsyncDisposableStack) {
   const { host, session, settings, definitions, connected, post } = opening;
   const { allowance, notices } = compareWithRecord(session, { settings, info: connected.info });
   for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);

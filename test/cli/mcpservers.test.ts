@@ -142,7 +142,7 @@ test("a server that knows only the protocol of 2026 is served, and its changes a
 test("a server that knows only the protocol of 2026 is served over HTTP", async () => {
   await using place = makePlace();
   await using server = await startModern(place);
-  configure(place, { mcp: { servers: { new: { url: server.url } } } });
+  configure(place, { mcp: { servers: { new: { url: server.url, required: true } } } });
   await using model = await startModelServer([call("new__echo", { text: "hello" }), say("Done.")]);
   const { events } = await exec(place, model, ["go"]);
   expect(model.requests[0]?.raw).toContain("Be brief.");
