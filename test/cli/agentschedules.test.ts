@@ -42,7 +42,7 @@ async function play(seed: number, way: (typeof ways)[number]): Promise<string[]>
   await using place = placeForAgents();
   using pipes = new Pipes(place.project);
   const random = seeded(seed * 13);
-  const at = 2 + Math.floor(random() * 14);
+  const at = 2 + Math.floor(random() * 9);
   const script = new AgentScript(seed);
   await using server = await startModelServer((request, index) => {
     if (way === "--timeout" && index >= at) return hang();
@@ -51,7 +51,7 @@ async function play(seed: number, way: (typeof ways)[number]): Promise<string[]>
     for (const name of answer.holds) pipes.write(name);
     return answer.entry;
   });
-  const flags = { "--max-turns": [way, `${at}`], "--max-tokens": [way, `${at * 1000}`], "--timeout": [way, "2s"] };
+  const flags = { "--max-turns": [way, `${at}`], "--max-tokens": [way, `${at * 1000}`], "--timeout": [way, "4s"] };
   const limits = isSignal(way) || way === "nothing" ? [] : flags[way];
   const child: Running = start(place, ["exec", "--output", "jsonl", ...using(server), ...limits, `${parentName}: go`]);
   const ran = await finished(child);

@@ -87,9 +87,12 @@ export class AgentScript {
   }
 
   #stepsOfParent(random: () => number): Step[] {
-    const isCrowd = random() < 0.2;
-    const wanted = isCrowd ? this.#most : 1 + Math.floor(random() * 3);
-    return Array.from({ length: wanted }, () => (isCrowd ? this.#start(random) : this.#stepOfParent(random)));
+    const startsAll = random() < 0.2;
+    const wanted = startsAll ? this.#most : 1 + Math.floor(random() * 3);
+    const isStart = (index: number) => startsAll || (index === 0 && this.agents.length === 0);
+    return Array.from({ length: wanted }, (_, index) =>
+      isStart(index) ? this.#start(random) : this.#stepOfParent(random),
+    );
   }
 
   #stepOfParent(random: () => number): Step {
