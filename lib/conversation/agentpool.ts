@@ -71,6 +71,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     if (known !== undefined) return known;
     // Before anything is awaited, so that the calls of a reply have ids in their order.
     const tag = { id: this.#nextId(), name };
+    using counted = this.#count();
     const keep = key === undefined ? undefined : this.#answers.begin(key);
     const fault = schema && (await schemaFault(schema));
     if (fault !== undefined) return failed(`The agent was not started: its schema cannot be used: ${fault}`);
@@ -82,7 +83,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       return failed(`The agent was not started: ${error.message}`);
     }
     const started = { tag, child, request };
-    if (background) return this.#runBehind(started);
+    if (background) return this.#runBehind(started, counted.move());
     const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
     const diverged = divergenceIn(outcome);
     if (diverged !== undefined) throw diverged;
@@ -92,7 +93,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     return result;
   }
 
-  #runBehind({ tag, child, request }: Started): ToolResult {
+  #runBehind({ tag, child, request }: Started, counted: Disposable): ToolResult {
     const agent = new BackgroundAgent({ tag, child, prompt: request.prompt });
     this.#background.set(tag.id, agent);
     const { post, ...run } = this.#runOf({ tag, child, request });
@@ -101,14 +102,25 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       post: (event: Event) => (agent.observe(event), post(event)),
       onOver: () => agent.close(),
     };
-    void this.#endBehind(agent, this.#follow(observed, AbortSignal.any([agent.signal, this.#life.signal])));
+    const following = this.#follow(observed, AbortSignal.any([agent.signal, this.#life.signal]));
+    void this.#endBehind(agent, following, counted);
     return { ...succeeded(`The agent runs in the background as "${tag.id}".`), agent: child.parts.session.id };
   }
 
-  async #endBehind(agent: BackgroundAgent, following: Promise<Outcome>): Promise<void> {
+  async #endBehind(agent: BackgroundAgent, following: Promise<Outcome>, counted: Disposable): Promise<void> {
+    using _ = counted;
     const outcome = await following;
     this.#diverged ??= divergenceIn(outcome);
     agent.end(outcome);
+  }
+
+  /** Before any of a reply sends a request, all of them are counted: they share what is left. */
+  #count(): DisposableStack {
+    const { ledger } = this.#options;
+    const counted = new DisposableStack();
+    ledger.agents++;
+    counted.defer(() => void ledger.agents--);
+    return counted;
   }
 
   #runOf({ tag, child, request: { prompt, schema } }: Started): AgentRun {
@@ -181,15 +193,9 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   async #inSlot(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
-    const { ledger } = this.#options;
     try {
       using _ = await this.#slots.take(signal);
-      ledger.agents++;
-      try {
-        return await runAgent(run, signal);
-      } finally {
-        ledger.agents--;
-      }
+      return await runAgent(run, signal);
     } catch (error) {
       await run.child[Symbol.asyncDispose]();
       return outcomeOfError(error, signal, "");
