@@ -89,6 +89,7 @@ export const commands = {
     positionals: {},
     flags: {
       here: { group: "Session", about: "Only this directory's sessions" },
+      children: { group: "Session", about: "The sessions of agents too" },
       ...limit("30, or all with --json"),
       ...json,
       ...helpFlag,
@@ -160,7 +161,7 @@ export const commands = {
     examples: [{ line: "koda session fork 019a9c3e", about: "Prints the id of the new session" }],
   },
   "session rm": {
-    about: "Delete a session and its outputs",
+    about: "Delete a session, its agents and their outputs",
     positionals: id,
     flags: { ...json, ...helpFlag },
     examples: [{ line: "koda session rm 019a9c3e", about: "This cannot be undone" }],

@@ -73,6 +73,7 @@ const model = grouped("Model", {
     value: value.model,
     about: "PROVIDER/MODEL, or a model of the configured provider; also KODA_MODEL. `demo` needs no key and no network",
   },
+  agent: { value: value.agent, about: "Run as this agent, with its prompt, tools and mode; koda doctor lists them" },
   "base-url": { value: value.url, about: "An OpenAI-compatible endpoint" },
   "api-key-env": { value: value.variable, about: "The environment variable that holds its key" },
   wire: { value: value.oneOf(...wires), about: "The protocol it speaks" },

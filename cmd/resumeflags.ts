@@ -32,6 +32,7 @@ const others: readonly string[] = [
   "config",
   "mcp-config",
   "bare",
+  "agent",
   "verify",
   "verify-attempts",
   "finish",

@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { databaseFile, snapshotDirectory } from "../lib/config/paths.ts";
 import { rollbackSession, type RollbackReport } from "../lib/conversation/rollback.ts";
+import { assertUsers } from "../lib/session/agents.ts";
 import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import { visibleLine } from "../lib/visible.ts";
@@ -12,6 +13,8 @@ import { withStore } from "./session.ts";
 export function rollback({ turns, json, ...options }: CommandOptions<"session rollback">): Promise<number> {
   if (turns < 1) throw new KodaError("usage", "num_turns must be >= 1");
   return withStore(async function* (store) {
+    // The files that it changed are in the snapshots of its parent's turn.
+    assertUsers(store.find(options.id), (parent) => `roll back "${parent}", which takes it back too`);
     const report = await rollbackSession(store, databasePath(), { turns, ...options });
     yield json ? asJson(jsonOf(report, options.dryRun)) : textOf(report, { asked: turns, dryRun: options.dryRun });
   });

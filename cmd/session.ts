@@ -6,18 +6,20 @@ import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import { inMemory } from "../lib/session/database.ts";
 import { exportSession } from "../lib/session/export.ts";
-import { itemJson, sessionJson } from "../lib/session/json.ts";
+import { sessionJson } from "../lib/session/json.ts";
 import type { SessionInfo } from "../lib/session/log.ts";
+import type { Family } from "../lib/session/removal.ts";
 import type { SearchMatch } from "../lib/session/search.ts";
 import { openStore, type Store } from "../lib/session/store.ts";
-import { passagesOf } from "../lib/session/transcript.ts";
+import { passagesWithAgents } from "../lib/session/transcript.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { oneLine, plain } from "../lib/sink/style.ts";
 import { rootOf } from "./ground.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson } from "./print.ts";
-import { type Listed, sessionTable } from "./sessiontable.ts";
+import { jsonArray, jsonOfSession } from "./sessionjson.ts";
+import { type Listed, sessionTable, titleWithAgent } from "./sessiontable.ts";
 import { isTerminal } from "./terminal.ts";
 import { version } from "./version.ts";
 
@@ -26,10 +28,11 @@ const mostFound = 20;
 /** More new items than this take a second to index. */
 const mostInSilence = 20_000;
 
-export function listSessions({ json, here, limit }: CommandOptions<"session list">): Promise<number> {
+export function listSessions({ json, here, children, limit }: CommandOptions<"session list">): Promise<number> {
   return withStore(async function* (store) {
-    const among = { cwd: here ? rootOf(undefined) : undefined };
-    const shown = store.list({ ...among, limit: limit ?? (json ? undefined : mostListed) });
+    const among = { cwd: here ? rootOf(undefined) : undefined, children };
+    const most = limit ?? (json ? Infinity : mostListed);
+    const shown = store.totals(store.list({ ...among, limit: most === Infinity ? undefined : most }));
     if (json) {
       yield* jsonArray(
         shown.values().map((info) => ({ ...sessionJson(info), outcome: store.outcome(info) })),
@@ -37,7 +40,7 @@ export function listSessions({ json, here, limit }: CommandOptions<"session list
       );
       yield "\n";
     } else yield sessionTable(listed(store, shown), await columnsOfStdout());
-    const all = store.count(among);
+    const all = shown.length < most ? shown.length : store.count(among);
     if (all === 0) await printNote(here ? "No sessions in this directory" : "No sessions");
     else await printLimit(shown.length, all);
   });
@@ -45,22 +48,20 @@ export function listSessions({ json, here, limit }: CommandOptions<"session list
 
 export function showSession({ id, json }: CommandOptions<"session show">): Promise<number> {
   return withStore(async function* (store) {
-    const info = sessionOf(store, id);
-    const items = store.log(info.id);
+    const session = store.read(sessionOf(store, id));
     if (json) {
-      yield `{\n  "session": ${indented(sessionJson(info), "  ")},\n  "items": `;
-      yield* jsonArray(items.map(itemJson), "  ");
-      return yield "\n}\n";
+      yield* jsonOfSession(session);
+      return yield "\n";
     }
-    yield plain(`${heading(info)}\n`);
-    for (const passage of passagesOf(items)) yield plain(`\n${passage}\n`);
+    yield plain(`${heading(session.info)}\n`);
+    for (const passage of passagesWithAgents(session)) yield plain(`\n${passage}\n`);
   });
 }
 
 export function exportDocument({ id, format = "markdown" }: CommandOptions<"session export">): Promise<number> {
   return withStore(async function* (store) {
-    const info = sessionOf(store, id);
-    const pieces = exportSession({ info, items: store.log(info.id), version }, format);
+    const session = store.read(sessionOf(store, id));
+    const pieces = exportSession({ ...session, version }, format);
     // JSON escapes control characters; a document must not contain any.
     for (const piece of pieces) yield format === "jsonl" || format === "atif" ? piece : plain(piece);
   });
@@ -73,7 +74,7 @@ export function searchSessions({ query, json, limit = mostFound }: CommandOption
     // The build makes the JIT reluctant, and indexing is a few loops.
     if (unindexed > 0) Bun.unsafe.setJITPolicy(1);
     const { matches, total } = store.search(query, limit);
-    if (json) yield asJson(matches.map(({ session, seq, kind, snippet }) => ({ session, seq, kind, snippet })));
+    if (json) yield asJson(matches.map((match) => matchJson(store, match)));
     else yield matchLines(store, matches);
     if (total === 0) await printNote(`No matches for "${oneLine(query, 60)}"`);
     else await printLimit(matches.length, total);
@@ -82,24 +83,34 @@ export function searchSessions({ query, json, limit = mostFound }: CommandOption
 
 export function removeSession({ id, json }: CommandOptions<"session rm">): Promise<number> {
   return withStore(async function* (store) {
-    const info = store.remove(id);
+    const family = store.remove(id);
+    const { info, agents } = family;
     await freeSnapshots(store);
-    yield json ? asJson({ removed: [info.id] }) : `Deleted ${info.id}  ${oneLine(info.title, 80)}`.trimEnd() + "\n";
+    if (json) return yield asJson({ removed: idsOf(family) });
+    const also = agents.length === 0 ? "" : `\nDeleted ${counted(agents.length, "agent")} of it`;
+    yield `${`Deleted ${info.id}  ${oneLine(info.title, 80)}`.trimEnd()}${also}\n`;
   });
 }
 
 export function pruneSessions({ olderThan, dryRun, json }: CommandOptions<"session prune">): Promise<number> {
   return withStore(async function* (store) {
     const old = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
-    const ids = old.map(({ id }) => id);
+    const ids = old.flatMap(idsOf);
     if (!dryRun) await freeSnapshots(store);
     if (json) return yield asJson(dryRun ? { would_remove: ids } : { removed: ids });
-    if (dryRun) yield sessionTable(listed(store, old.toReversed()), await columnsOfStdout());
+    const sessions = old.map(({ info }) => info).toReversed();
+    if (dryRun) yield sessionTable(listed(store, store.totals(sessions)), await columnsOfStdout());
     const verb = dryRun ? "Would delete" : "Deleted";
+    const agents = ids.length - old.length;
+    const also = agents === 0 ? "" : ` and ${counted(agents, "agent")}`;
     yield old.length === 0
       ? `Nothing to delete: no session is older than ${formatDuration(olderThan)}\n`
-      : `${verb} ${counted(old.length, "session")}\n`;
+      : `${verb} ${counted(old.length, "session")}${also}\n`;
   });
+}
+
+function idsOf({ info, agents }: Family): string[] {
+  return [info, ...agents].map(({ id }) => id);
 }
 
 /** Runs a command on the store and prints its text. */
@@ -118,20 +129,6 @@ async function freeSnapshots(store: Store): Promise<void> {
   sweepSnapshots(snapshotDirectory(path), { sessions: store.list({ children: true }).map(({ id }) => id) });
 }
 
-/** As `asJson` writes an array, but piece by piece. */
-function* jsonArray(values: Iterable<unknown>, indent: string): Generator<string, void> {
-  let before = "[";
-  for (const value of values) {
-    yield `${before}\n${indent}  ${indented(value, `${indent}  `)}`;
-    before = ",";
-  }
-  yield before === "[" ? "[]" : `\n${indent}]`;
-}
-
-function indented(value: unknown, indent: string): string {
-  return JSON.stringify(value, undefined, 2).replaceAll("\n", `\n${indent}`);
-}
-
 /** Without a database an empty one in memory is used, so that none is created. */
 function openExisting(): Store {
   const path = databaseFile({ env: process.env, home: homedir() });
@@ -139,7 +136,11 @@ function openExisting(): Store {
 }
 
 function listed(store: Store, sessions: readonly SessionInfo[]): Listed[] {
-  return sessions.map((info) => ({ info, shortId: store.shortId(info.id), outcome: store.outcome(info) }));
+  return sessions.map((info) => ({
+    info,
+    shortId: store.shortId(info),
+    outcome: store.outcome(info),
+  }));
 }
 
 async function columnsOfStdout(): Promise<number> {
@@ -162,18 +163,23 @@ function sessionOf(store: Store, id: string | undefined): SessionInfo {
 
 /** Two lines a match: session and time, then the text. */
 function matchLines(store: Store, matches: readonly SearchMatch[]): string {
-  const headings = new Map(
-    [...new Set(matches.map(({ session }) => session))].map((id) => [
-      id,
-      { shortId: store.shortId(id), title: oneLine(store.named(id)?.title ?? "", 80) },
-    ]),
-  );
+  const headings = new Map([...new Set(matches.map(({ session }) => session))].map((id) => [id, headingOf(store, id)]));
   return matches
     .map(({ session, at, kind, snippet }) => {
       const { shortId = session, title = "" } = headings.get(session) ?? {};
       return `${shortId}  ${formatTime(at)}  ${kind}  ${title}`.trimEnd() + `\n    ${plain(snippet)}\n`;
     })
     .join("");
+}
+
+function headingOf(store: Store, id: string) {
+  const info = store.named(id);
+  return info && { shortId: store.shortId(info), title: oneLine(titleWithAgent(info), 80) };
+}
+
+function matchJson(store: Store, { session, seq, kind, snippet }: SearchMatch) {
+  const { agent, parent } = store.named(session) ?? {};
+  return { session, seq, kind, snippet, ...(agent !== undefined && { agent, parent }) };
 }
 
 /** Local time. */
@@ -185,7 +191,8 @@ function formatTime(ms: number): string {
 }
 
 function heading(info: SessionInfo): string {
-  const from = info.parent === undefined ? "" : `, forked from ${info.parent}`;
+  const relation = info.agent === undefined ? "forked from" : `agent ${info.agent} of`;
+  const from = info.parent === undefined ? "" : `, ${relation} ${info.parent}`;
   const used = `in ${info.cwd}, last used ${formatTime(info.updatedAt)}`;
   return `session ${info.id}${from}\n${info.provider}/${info.model} ${used}`;
 }

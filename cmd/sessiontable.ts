@@ -21,12 +21,17 @@ export function sessionTable(sessions: readonly Listed[], columns: number): stri
   const left = columns - used.reduce((sum, width) => sum + width);
   const directories = sessions.map(({ info }) => endOf(fromHome(inline(info.cwd)), Math.floor(left * directoryShare)));
   const widest = Math.max("DIRECTORY".length, ...directories.map((directory) => Bun.stringWidth(directory)));
-  const titles = sessions.map(({ info }) => oneLine(info.title, left - widest - gap));
+  const titles = sessions.map(({ info }) => oneLine(titleWithAgent(info), left - widest - gap));
   const [heads = [], ...rows] = table;
   return tableOf([
     [...heads, "DIRECTORY", "TITLE"],
     ...rows.map((row, at) => [...row, directories[at] ?? "", titles[at] ?? ""]),
   ]);
+}
+
+/** The name of an agent stands before its title: `[explore] Where is it?` */
+export function titleWithAgent({ title, agent }: SessionInfo): string {
+  return agent === undefined ? title : `[${agent}] ${title}`;
 }
 
 function factsOf({ info, shortId, outcome }: Listed): string[] {

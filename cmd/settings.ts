@@ -31,6 +31,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     session: sessionChoice(options),
     wait: { ms: options.wait ?? 0, note: openNote(options) },
     waitLimitMs: options.waitLimit ?? 0,
+    agent: options.agent,
     tools: { allow: options.allowTool, deny: options.denyTool },
     endpoint: {
       ...(options.baseUrl !== undefined && { baseUrl: options.baseUrl }),

@@ -47,6 +47,7 @@ export const shellCommand: ArgumentType<string> = {
 export const program: ArgumentType<string> = { ...text("CMD"), expected: "a program", completes: "program" };
 
 export const model: ArgumentType<string> = { ...text("NAME"), completes: "models" };
+export const agent: ArgumentType<string> = text("NAME");
 export const provider: ArgumentType<string> = { ...text("PROVIDER"), completes: "providers" };
 export const tool: ArgumentType<string> = { ...text("NAME"), completes: "tools" };
 

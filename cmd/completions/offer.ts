@@ -63,7 +63,9 @@ async function providers(): Promise<Offer[]> {
 async function sessions(): Promise<Offer[]> {
   const path = databaseFile({ env: process.env, home: homedir() });
   if (!existsSync(path)) return [];
-  const sql = "SELECT id, title FROM session WHERE length > 0 ORDER BY updated_at DESC, id DESC LIMIT 200";
+  // Databases of earlier versions have no column for the agent: there it is that of the other table.
+  const sql = `SELECT id, title FROM session NATURAL LEFT JOIN (SELECT NULL AS agent)
+    WHERE length > 0 AND agent IS NULL ORDER BY updated_at DESC, id DESC LIMIT 200`;
   return readWithoutTrace<{ id: string; title: string }>(path, sql).map(({ id, title }) => [id, title]);
 }
 

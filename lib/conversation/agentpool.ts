@@ -7,6 +7,7 @@ import { schemaFault } from "../engine/schemacheck.ts";
 import type { Input } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
+import type { Item } from "../session/item.ts";
 import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
 import { agentResult } from "./agentresult.ts";
 import { type AgentRun, runAgent } from "./agentrun.ts";
@@ -28,6 +29,8 @@ export type AgentSource = {
   due(): readonly string[] | undefined;
   /** Called when the model is given answers, for a recording. */
   note(agents: readonly string[]): void;
+  /** Notes on those that were in the background then. */
+  leftBefore(): readonly Item[];
 };
 
 type PoolOptions = {
@@ -104,7 +107,8 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     };
     const following = this.#follow(observed, AbortSignal.any([agent.signal, this.#life.signal]));
     void this.#endBehind(agent, following, counted);
-    return { ...succeeded(`The agent runs in the background as "${tag.id}".`), agent: child.parts.session.id };
+    const told = succeeded(`The agent runs in the background as "${tag.id}".`);
+    return { ...told, agent: child.parts.session.id, background: tag.id };
   }
 
   async #endBehind(agent: BackgroundAgent, following: Promise<Outcome>, counted: Disposable): Promise<void> {

@@ -15,13 +15,17 @@ export function offeredAgents({ byName }: Agents): { name: string; description: 
   return [...named, { name: forkName, description: forkAbout }];
 }
 
+/** Of these tools exactly those that the definition of an agent names, if it names any. A run can always end. */
+export function namedTools(agent: Pick<AgentDefinition, "tools"> | undefined, tools: readonly Tool[]): readonly Tool[] {
+  if (agent?.tools === undefined) return tools;
+  const names = [...withTwins(agent.tools), finishName];
+  return tools.filter(({ name }) => names.some((entry) => standsFor(entry, name)));
+}
+
 /** An agent starts no agents, and its answer is its end. */
 const forParents: readonly string[] = [invokeAgentName, taskSendName, finishName];
 
-/** Of these tools the ones that an agent is offered: exactly those that its definition names, if it names any. */
-export function toolsForAgent({ tools: named }: AgentDefinition, tools: readonly Tool[]): readonly Tool[] {
-  const names = named && withTwins(named);
-  return tools.filter(
-    ({ name }) => !forParents.includes(name) && (names === undefined || names.some((entry) => standsFor(entry, name))),
-  );
+/** The tools of an agent that a conversation has started. */
+export function toolsForAgent(agent: AgentDefinition, tools: readonly Tool[]): readonly Tool[] {
+  return namedTools(agent, tools).filter(({ name }) => !forParents.includes(name));
 }

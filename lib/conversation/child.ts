@@ -7,8 +7,10 @@ import type { Hooks } from "../engine/hooks.ts";
 import { openLedger } from "../engine/ledger.ts";
 import { KodaError } from "../errors.ts";
 import type { ApiKey } from "../model/key.ts";
-import { nearest } from "../nearest.ts";
 import type { Traffic } from "../model/traffic.ts";
+import type { ItemOf } from "../session/item.ts";
+import type { LeftAgent } from "../session/leftagents.ts";
+import type { SessionInfo } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { invokeAgentName } from "../tools/agentcalls.ts";
@@ -21,6 +23,7 @@ import { type Connection, connectionBeside } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { sourceOf, skillsFrom } from "./definitions.ts";
 import { introduction } from "./introduction.ts";
+import { whyUnknown } from "./runas.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import { ToolCatalog } from "./toolcatalog.ts";
@@ -36,8 +39,7 @@ type Family = {
   agents: Agents;
   /** Of all of them, for the warning that the model has read one. */
   keys: Set<ApiKey>;
-  /** The session at the root of the family. */
-  root: string;
+  session: Pick<SessionInfo, "id" | "root">;
   traffic: Traffic;
   /** Its track in cassettes. */
   track: string | undefined;
@@ -60,7 +62,8 @@ export function agentSource(family: Family): AgentSource {
       const mode = lowerMode(definition.mode ?? parent.mode, parent.mode);
       return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
     },
-    startedBefore: () => family.store.countAgents(family.root),
+    startedBefore: () => family.store.countAgents(family.session.root),
+    leftBefore: () => family.store.leftAgents(family.session).map(leftNote),
     due: () => family.traffic.answersDue(family.track),
     note: (agents) => family.traffic.noteAnswers(family.track, agents),
   };
@@ -69,10 +72,7 @@ export function agentSource(family: Family): AgentSource {
 function definitionOf(name: string, { agents: { byName } }: Family): AgentDefinition {
   const definition = byName.get(name);
   if (definition !== undefined) return definition;
-  const names = [...byName.keys(), forkName];
-  const meant = nearest(name, names);
-  const hint = meant === undefined ? `the agents are ${names.join(", ")}` : `did you mean "${meant}"?`;
-  throw new KodaError("usage", `No agent is named "${name}" (${hint})`);
+  throw new KodaError("usage", `"${name}": ${whyUnknown(name, [...byName.keys()])}`);
 }
 
 async function openAgent(family: Family, child: Child, signal: AbortSignal): Promise<Conversation> {
@@ -95,7 +95,7 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
   const opened = new Conversation({
     ...introduction(introduced),
     ...shared,
-    system: definition === undefined ? system : `${definition.prompt}\n\n${rules.trim()}`,
+    system: definition === undefined ? system : systemOf(definition),
     ledger: openLedger({ maxTurns, setBy: `max_turns of the agent "${wanted.name}"` }, ledger),
     watchKey,
     hooks: hooks && hooksOnCalls(hooks),
@@ -103,6 +103,10 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
   });
   held.move();
   return opened;
+}
+
+export function systemOf({ prompt }: AgentDefinition): string {
+  return `${prompt}\n\n${rules.trim()}`;
 }
 
 async function stanceFor(family: Family, { parent, definition }: Child, connected: Connection): Promise<Stance> {
@@ -167,6 +171,14 @@ function forkOf({ parts }: Conversation, { call: own }: WantedAgent, store: Stor
       })),
   );
   return session;
+}
+
+function leftNote({ id, session, answer }: LeftAgent): ItemOf<"note"> {
+  const text =
+    answer === undefined
+      ? `[koda: the background agent "${id}" was stopped when the earlier run ended, and has no answer.]`
+      : `[koda: the background agent "${id}" has ended. Its answer:]\n\n${answer}`;
+  return { kind: "note", text, agent: session };
 }
 
 const isFork = "[koda: you are the agent that this call has started. Your task follows; answer that alone.]";

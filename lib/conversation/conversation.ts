@@ -162,15 +162,17 @@ export class Conversation implements AsyncDisposable {
     if (this.#running !== undefined) throw new Error(`a turn of session ${this.parts.session.id} is running`);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#running = promise;
-    const { start, skills, events, environment } = this.parts;
+    const { start, session, agents, skills, events, environment } = this.parts;
     const turn = this.#turn(request, this.changes.begin());
     try {
       const stop = AbortSignal.any([signal, this.#life.signal]);
       const source = this.#hasBegun ? undefined : start.source;
       const words = yield* askHooks(turn, { source, request }, stop);
+      const left = !this.#hasBegun && session.resumed ? agents?.leftBefore() : [];
       this.#hasBegun = true;
       const { contextWindow } = turn.info;
-      const opening = openingItems(request, { environment: environment(this.mode), skills, events, contextWindow });
+      const told = { environment: environment(this.mode), left: left ?? [], skills, events, contextWindow };
+      const opening = openingItems(request, told);
       return yield* runTurn(turn, [...opening, ...words], stop);
     } finally {
       if (turn.progress.mayHaveWritten) this.parts.parent?.noteWriting();

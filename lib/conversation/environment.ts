@@ -18,6 +18,8 @@ type Facts = {
   instructions: Instructions;
   /** Those that the model can load. */
   skills: Skills;
+  /** The agent that the run is. */
+  agent?: string | undefined;
 };
 
 /**
@@ -44,6 +46,7 @@ function environmentOf({
   connection,
   instructions,
   skills,
+  agent,
 }: Facts): EnvironmentFacts {
   const { root, tmp, write } = workspace.policy;
   const { mode, ...granted } = allowance;
@@ -60,5 +63,6 @@ function environmentOf({
     instructions: instructionFacts(instructions),
     ...(skills.byName.size > 0 && { skills: skillFacts(skills) }),
     ...(connection !== undefined && { connection }),
+    ...(agent !== undefined && { agent }),
   };
 }

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from "../agents/agents.ts";
 import type { Plugins } from "../agents/plugins.ts";
 import type { Skills } from "../agents/skills.ts";
 import type { Session } from "../session/session.ts";
@@ -22,13 +23,15 @@ type Facts = {
   /** Those that the model can load. */
   skills: Skills;
   plugins: Plugins;
+  /** The agent that the run is. */
+  agent?: AgentDefinition | undefined;
 };
 
 /** The first event of a conversation, and the environment that its model is told. */
 export function introduction(facts: Facts): Pick<ConversationParts, "start" | "environment"> {
-  const { host, settings, workspace, session, stance, connected, toolkit, skills, plugins } = facts;
+  const { host, settings, workspace, session, stance, connected, toolkit, skills, plugins, agent } = facts;
   const { facts: connection, effort } = connected;
-  const told = { settings, workspace, connection, skills };
+  const told = { settings, workspace, connection, skills, agent: agent?.name };
   const { allowance, info } = stance;
   return {
     start: startEvent({

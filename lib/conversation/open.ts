@@ -9,7 +9,7 @@ import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
 import type { ModelInfo } from "../model/model.ts";
 import { inMemory } from "../session/database.ts";
-import type { ConnectionFacts } from "../session/item.ts";
+import type { ConnectionFacts, EnvironmentFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
@@ -17,20 +17,21 @@ import { finishName } from "../tools/finish.ts";
 import { builtInTools } from "../tools/registry.ts";
 import { skillName } from "../tools/skill.ts";
 import { buildGate } from "../trust/gate.ts";
-import { type Allowance, wantedOf } from "./allowance.ts";
-import { agentSource } from "./child.ts";
-import { connectionFor, keyVariablesOfAgents } from "./connection.ts";
+import { wantedOf } from "./allowance.ts";
+import { agentSource, systemOf } from "./child.ts";
+import { type Connection, connectionFor, keyVariablesOfAgents } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import type { Host } from "./host.ts";
 import { introduction } from "./introduction.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
+import { agentOfRun, settingsAs } from "./runas.ts";
 import type { RunPatch } from "./runpatch.ts";
 import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
-import { definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
+import { type Definitions, definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
 import { openToolkit } from "./toolkit.ts";
-import system from "./system.md" with { type: "text" };
+import ownSystem from "./system.md" with { type: "text" };
 import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
 import { assertSandbox, type Confinement } from "./workspace/confinement.ts";
@@ -48,33 +49,37 @@ type ConversationOptions = {
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
-  { settings, track, soon = false, ...outputs }: ConversationOptions,
+  { settings: given, track, soon = false, ...outputs }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Conversation> {
   await using held = new AsyncDisposableStack();
   const events = new Mailbox<Event>();
   const post = (event: Event) => events.post(event);
-  assertUsable(settings);
-  const wanted = wantedOf(settings.loaded.config);
+  assertUsable(given);
+  const store = host.store(given.database);
+  const recorded = recordedIn(store, given.session, given.root);
+  const definitions = definitionsFor(given, permissionsOf(given, recorded?.environment).allowance);
+  const agent = agentOfRun(given, { agents: definitions.agents, recorded });
+  const settings = settingsAs(agent, given);
 
-  const connect = (recorded: Recorded | undefined) =>
-    connectionFor(settings, { traffic: host.traffic, track, recorded, soon, post, signal });
-  const store = host.store(settings.database);
-  const { session, connected } = await openConnected(store, { settings, connect, held }, signal);
+  const connect = (known: Recorded | undefined) =>
+    connectionFor(settings, { traffic: host.traffic, track, recorded: known, soon, post, signal });
+  const { session, connected } = await openConnected(store, { settings, recorded, connect, held }, signal);
   const { model, info, facts: connection, edit } = connected;
 
-  const opening = { host, session, settings, connected, wanted, post };
-  const { allowance, definitions, workspace } = await openGround(opening, held);
-  const place = { settings, workspace, allowance, info, edit, definitions, post };
+  const opening = { host, session, settings, definitions, connected, post };
+  const { allowance, workspace } = await openGround(opening, held);
+  const place = { settings, workspace, allowance, info, edit, definitions, agent, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const choice = toolChoice(settings);
   const stance = { model, info, catalog, gateFor: (mode: Mode) => buildGate({ mode, ...choice }), allowance };
   const { skills, prompts, agents, plugins } = definitions;
   const keys = new Set(connected.key === undefined ? [] : [connected.key]);
-  const introduced = { host, settings, workspace, session, stance, connected, toolkit, plugins };
+  const introduced = { host, settings, workspace, session, stance, connected, toolkit, plugins, agent };
   const { traffic } = host;
-  const family = { settings, store, connected, toolkit, skills, agents, keys, root: session.info.root, traffic, track };
+  const family = { settings, store, connected, toolkit, skills, agents, keys, session: session.info, traffic, track };
+  const system = agent === undefined ? ownSystem : systemOf(agent);
   const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings };
   const conversation = new Conversation({
     ...introduction({ ...introduced, skills: toolkit.skills }),
@@ -94,15 +99,15 @@ type Opening = {
   host: Host;
   session: Session;
   settings: Settings;
-  connected: Awaited<ReturnType<typeof connectionFor>>;
-  wanted: Allowance;
+  definitions: Definitions;
+  connected: Connection;
   post: (event: Event) => void;
 };
 
-/** The permissions and definitions of the conversation, and the workspace that is made by them. */
-async function openGround({ host, session, settings, connected, wanted, post }: Opening, held: AsyncDisposableStack) {
-  const { allowance, notices } = compareWithRecord(session, { wanted, settings, info: connected.info });
-  const definitions = definitionsFor(settings, allowance);
+/** The permissions of the conversation, and the workspace that is made by them. */
+async function openGround(opening: Opening, held: AsyncDisposableStack) {
+  const { host, session, settings, definitions, connected, post } = opening;
+  const { allowance, notices } = compareWithRecord(session, { settings, info: connected.info });
   for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
   const keyVariables = [
     ...connected.keyVariables,
@@ -114,27 +119,31 @@ async function openGround({ host, session, settings, connected, wanted, post }: 
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
   const workspace = held.use(await openWorkspace({ ...options, definitionDirectories: directoriesOf(definitions) }));
-  return { allowance, definitions, workspace };
+  return { allowance, workspace };
 }
 
-type Wishes = { wanted: Allowance; settings: Settings; info: ModelInfo };
+type Wishes = { settings: Settings; info: ModelInfo };
 
 /** The permissions of the conversation, and how it differs from what the session has recorded. */
-function compareWithRecord({ environment }: Session, { wanted, settings, info }: Wishes) {
-  const { allowance, notices } = keepToRecord(environment, wanted, settings.explicit);
+function compareWithRecord({ environment }: Session, { settings, info }: Wishes) {
+  const { allowance, notices } = permissionsOf(settings, environment);
   const changed = modelChange(environment, { model: info.name, provider: info.provider });
   return { allowance, notices: [...directoryChange(environment, settings.root), ...changed, ...notices] };
 }
 
-type Connect = (recorded: Recorded | undefined) => ReturnType<typeof connectionFor>;
+function permissionsOf({ loaded, explicit }: Settings, recorded: EnvironmentFacts | undefined) {
+  return keepToRecord(recorded, wantedOf(loaded.config), explicit);
+}
+
+type Connecting = {
+  settings: Settings;
+  recorded: Recorded | undefined;
+  connect: (recorded: Recorded | undefined) => Promise<Connection>;
+  held: AsyncDisposableStack;
+};
 
 /** The session, and its model, which is found first: a missing key is told before a session is waited for. */
-async function openConnected(
-  store: Store,
-  { settings, connect, held }: { settings: Settings; connect: Connect; held: AsyncDisposableStack },
-  signal: AbortSignal,
-) {
-  const recorded = recordedIn(store, settings.session, settings.root);
+async function openConnected(store: Store, { settings, recorded, connect, held }: Connecting, signal: AbortSignal) {
   const connected = await connect(recorded);
   const session = held.use(await openSession(store, { settings, recorded, info: connected.info }, signal));
   // Another process may have changed it while it was waited for.

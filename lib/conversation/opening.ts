@@ -9,13 +9,20 @@ import { textOfParts } from "../session/content.ts";
 import type { Item } from "../session/item.ts";
 import type { TurnRequest } from "./conversation.ts";
 
-type Opening = { environment: Item | undefined; skills: Skills; events: Events; contextWindow: number };
+type Opening = {
+  environment: Item | undefined;
+  /** Notes on the agents that earlier runs have left. */
+  left: readonly Item[];
+  skills: Skills;
+  events: Events;
+  contextWindow: number;
+};
 
 /** The first items of a turn: what the model does not know of its environment yet, the skills, and the request. */
 export function openingItems({ prompt, words = "" }: TurnRequest, opening: Opening): Item[] {
-  const { environment } = opening;
+  const { environment, left } = opening;
   const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
-  return [...(environment === undefined ? [] : [environment]), ...namedSkills(words, opening), request];
+  return [...(environment === undefined ? [] : [environment]), ...left, ...namedSkills(words, opening), request];
 }
 
 const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";

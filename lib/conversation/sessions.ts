@@ -1,6 +1,7 @@
 import { snapshotDirectory } from "../config/paths.ts";
 import { KodaError } from "../errors.ts";
 import type { ModelInfo } from "../model/model.ts";
+import { assertUsers } from "../session/agents.ts";
 import type { EnvironmentFacts } from "../session/item.ts";
 import type { SessionInfo } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
@@ -13,6 +14,8 @@ export type Recorded = { info: SessionInfo; environment: EnvironmentFacts | unde
 /** The session to continue, not yet locked; undefined for a new one. */
 export function recordedIn(store: Store, choice: SessionChoice, root: string): Recorded | undefined {
   const info = chosen(store, choice, root);
+  if (info !== undefined && choice.kind !== "fork")
+    assertUsers(info, (parent) => `continue that one with --resume ${parent}, or copy this one with --fork ${info.id}`);
   return info && { info, environment: store.environmentOf(info.id) };
 }
 

@@ -39,6 +39,8 @@ export type Settings = {
   /** False after --no-sandbox. */
   sandboxed: boolean;
   bare: boolean;
+  /** The agent that the run is (--agent). */
+  agent: string | undefined;
   tools: { allow: readonly string[]; deny: readonly string[] };
   endpoint: { baseUrl?: string; apiKeyEnv?: string; wire?: Wire };
   model: ModelSettings;

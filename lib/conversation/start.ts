@@ -24,25 +24,28 @@ type Facts = {
   instructions: Instructions;
   /** Those that the model can load. */
   skills: Skills;
+  agent: string | undefined;
 };
 
 /** The first event of a conversation. */
 export function startEvent(facts: Facts): EventOf<"session.start"> {
-  const { session, stance, workspace, settings, connection, effort, isReplay, instructions, skills, servers, plugins } =
-    facts;
+  const {
+    session,
+    stance,
+    workspace,
+    settings,
+    connection,
+    effort,
+    isReplay,
+    instructions,
+    skills,
+    servers,
+    plugins,
+    agent,
+  } = facts;
   const { info, catalog, allowance } = stance;
   const { name: backend, filesystem, network, notes, proxies } = workspace.backend;
   const { mode: egress, allow, deny } = workspace.egress;
-  const { maxTurns, maxTokens, maxCostUsd, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = settings.loaded.config.limits;
-  const limits = {
-    max_turns: maxTurns,
-    max_tokens: maxTokens,
-    max_cost_usd: maxCostUsd,
-    timeout_ms: timeoutMs,
-    idle_timeout_ms: idleTimeoutMs,
-    wait_limit_ms: settings.waitLimitMs || undefined,
-    max_command_time_ms: maxCommandTimeMs,
-  };
   return {
     type: "session.start",
     session: session.id,
@@ -59,6 +62,7 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     base_url: isReplay ? null : (connection?.endpoint ?? null),
     cwd: settings.root,
     mode: allowance.mode,
+    ...(agent !== undefined && { agent }),
     sandbox: { backend, filesystem, network, notes: [...notes] },
     egress: {
       mode: egress,
@@ -73,7 +77,7 @@ export function startEvent(facts: Facts): EventOf<"session.start"> {
     skills: [...skills.byName.keys()],
     plugins: plugins.list.map(({ name, version, revision }) => ({ name, version, revision })),
     skipped: [...settings.loaded.project.skipped],
-    limits: givenOnly(limits),
+    limits: limitsOf(settings),
   };
 }
 
@@ -81,6 +85,19 @@ function sourceOf({ info, resumed }: Session, { session: { kind } }: Settings): 
   if (info.agent !== undefined) return "agent";
   if (!resumed) return "new";
   return kind === "fork" ? "fork" : "resume";
+}
+
+function limitsOf({ loaded, waitLimitMs }: Settings): Record<string, number> {
+  const { maxTurns, maxTokens, maxCostUsd, timeoutMs, idleTimeoutMs, maxCommandTimeMs } = loaded.config.limits;
+  return givenOnly({
+    max_turns: maxTurns,
+    max_tokens: maxTokens,
+    max_cost_usd: maxCostUsd,
+    timeout_ms: timeoutMs,
+    idle_timeout_ms: idleTimeoutMs,
+    wait_limit_ms: waitLimitMs || undefined,
+    max_command_time_ms: maxCommandTimeMs,
+  });
 }
 
 function givenOnly(limits: Readonly<Record<string, number | undefined>>): Record<string, number> {

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from "../agents/agents.ts";
 import { type Instructions, loadInstructions, noInstructions } from "../agents/instructions.ts";
 import type { Skills } from "../agents/skills.ts";
 import type { EditDialect } from "../config/config.ts";
@@ -7,7 +8,7 @@ import type { ModelInfo } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
 import type { Tool } from "../tools/tool.ts";
-import { offeredAgents } from "./agenttools.ts";
+import { namedTools, offeredAgents } from "./agenttools.ts";
 import type { Allowance } from "./allowance.ts";
 import { ToolCatalog } from "./toolcatalog.ts";
 import { type Definitions, skillsFrom, sourceOf, withPlugins } from "./definitions.ts";
@@ -38,12 +39,14 @@ type Place = {
   info: ModelInfo;
   edit: EditDialect;
   definitions: Definitions;
+  /** The agent that the run is. */
+  agent: AgentDefinition | undefined;
   post: (event: Event) => void;
 };
 
 /** Settles when the first request may be sent. */
 export async function openToolkit(place: Place, signal: AbortSignal): Promise<Toolkit> {
-  const { settings, workspace, info, edit, definitions, post } = place;
+  const { settings, workspace, info, edit, definitions, agent, post } = place;
   const { skills, plugins } = definitions;
   const instructions = withPlugins(instructionsFor(settings, workspace.policy), plugins);
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
@@ -54,8 +57,8 @@ export async function openToolkit(place: Place, signal: AbortSignal): Promise<To
   const builtInFor = (options: Pick<ToolOptions, "edit" | "skills">) =>
     toolsOf(settings, { ...options, withoutCommands, agents });
   const choose = (offer: Offer) => offeredByServers(offer, settings);
-  const builtIn = builtInFor({ edit, skills: sourceOf(skills, info) });
-  const catalog = await ToolCatalog.open({ builtIn, servers, choose });
+  const builtIn = namedTools(agent, builtInFor({ edit, skills: sourceOf(skills, info) }));
+  const catalog = await ToolCatalog.open({ builtIn, servers, choose: (offer) => namedTools(agent, choose(offer)) });
   const opened = held.move();
   return {
     catalog,

@@ -136,7 +136,7 @@ function withNote(result: ToolResult, repetition: Repetition): ToolResult {
 function itemOf(prepared: Prepared, result: ToolResult, durationMs: number) {
   const { call, claim } = prepared;
   const isRepeatable = "tool" in prepared && prepared.tool.again?.includes(claim.effect) === true;
-  const { ok, parts, denied, exitCode, output, agent } = result;
+  const { ok, parts, denied, exitCode, output, agent, background } = result;
   return {
     kind: "result" as const,
     call: call.id,
@@ -148,6 +148,7 @@ function itemOf(prepared: Prepared, result: ToolResult, durationMs: number) {
     ...(exitCode !== undefined && { exitCode }),
     ...(output !== undefined && { output }),
     ...(agent !== undefined && { agent }),
+    ...(background !== undefined && { background }),
     ...(isRepeatable && { again: true as const }),
   };
 }

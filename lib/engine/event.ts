@@ -58,6 +58,8 @@ const start = z.strictObject({
   base_url: z.string().nullable(),
   cwd: z.string(),
   mode: z.enum(modes),
+  /** The agent that the run is (`--agent`). */
+  agent: z.string().optional(),
   sandbox: z.strictObject({
     backend: z.string(),
     filesystem: z.string(),

@@ -1,3 +1,4 @@
+import { AgentPlaces, type SessionReading, type WrittenAgent } from "./agents.ts";
 import { textOfParts } from "./content.ts";
 import { argumentsOf, type DocumentWriter, endingOf, markerOf } from "./document.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
@@ -9,26 +10,51 @@ import { type Results, withResults } from "./replies.ts";
  * Harbor's Agent Trajectory Interchange Format: a step for each message, results in the step of the reply that called
  * for them. Only an agent's step may have calls and figures.
  */
-export const atif: DocumentWriter = function* ({ info, items, version }) {
+export const atif: DocumentWriter = function* (session) {
+  yield* trajectoryOf(session, session.version);
+  yield "\n";
+};
+
+/** Agents are trajectories of their own in the same document; the result of their call refers to them. */
+function* trajectoryOf(session: SessionReading, version: string): Generator<string> {
+  const { info, total } = session;
+  const places = new AgentPlaces(session);
+  const embedded: SessionReading[] = [];
+  /** Their ids, when they are in the document. */
+  const embed = (named: readonly WrittenAgent[]) => {
+    const present = named.map((agent) => agent.session).filter((agent) => agent !== undefined);
+    embedded.push(...present);
+    return present.map((agent) => agent.info.id);
+  };
   yield `${JSON.stringify(headOf(info, version)).slice(0, -1)},"steps":[`;
   let model = nameOf(info);
   let count = 0;
-  for (const { item, results } of withResults(items)) {
+  for (const { item, results } of withResults(session.items)) {
     if (item.kind === "environment") model = nameOf(item.facts);
-    const step = stepOf(item, { results, model });
+    const agentsOf = (result: LoggedItem | ItemOf<"result">) => embed(places.behind(result));
+    const step = stepOf(item, { results, model, agentsOf });
+    agentsOf(item);
     if (step === undefined) continue;
     yield `${count === 0 ? "" : ","}\n${JSON.stringify({ step_id: ++count, timestamp: new Date(item.at), ...step })}`;
   }
-  yield `\n],"final_metrics":${JSON.stringify({ ...totalsOf(info), total_steps: count })}}\n`;
-};
+  embed(places.rest());
+  const totals = { ...totalsOf(info, total), total_steps: count };
+  yield `\n],"final_metrics":${JSON.stringify(totals)}`;
+  for (const [at, agent] of embedded.entries()) {
+    yield at === 0 ? ',"subagent_trajectories":[\n' : ",\n";
+    yield* trajectoryOf(agent, version);
+  }
+  yield embedded.length === 0 ? "}" : "\n]}";
+}
 
 function headOf(info: SessionInfo, version: string) {
-  const { title, cwd, parent, turns } = sessionJson(info);
+  const { title, cwd, parent, turns, agent } = sessionJson(info);
   return {
     schema_version: "ATIF-v1.7",
     session_id: info.id,
+    ...(agent !== undefined && { trajectory_id: info.id }),
     agent: { name: "koda", version, model_name: nameOf(info) },
-    extra: { title, cwd, turns, ...(parent !== undefined && { parent }) },
+    extra: { title, cwd, turns, ...(parent !== undefined && { parent }), ...(agent !== undefined && { agent }) },
   };
 }
 
@@ -36,7 +62,8 @@ function nameOf({ provider, model }: { provider: string; model: string }): strin
   return `${provider}/${model}`;
 }
 
-function totalsOf({ usage, costUsd }: SessionInfo) {
+/** By the format, tokens are those of the steps, and the cost is that of agents too. */
+function totalsOf({ usage }: SessionInfo, { costUsd }: SessionInfo) {
   return known({
     total_prompt_tokens: usage.input,
     total_completion_tokens: usage.output,
@@ -47,7 +74,10 @@ function totalsOf({ usage, costUsd }: SessionInfo) {
 
 type Step = { source: "system" | "user" | "agent"; message: string } & Record<string, unknown>;
 
-function stepOf(item: LoggedItem, { results, model }: { results: Results; model: string }): Step | undefined {
+/** `agentsOf`: the trajectories of agents that a result refers to. */
+type Around = { results: Results; model: string; agentsOf: (result: ItemOf<"result">) => readonly string[] };
+
+function stepOf(item: LoggedItem, around: Around): Step | undefined {
   switch (item.kind) {
     case "environment":
     case "note":
@@ -56,7 +86,7 @@ function stepOf(item: LoggedItem, { results, model }: { results: Results; model:
     case "user":
       return { source: "user", message: textOfParts(item.parts) };
     case "assistant":
-      return stepOfReply(item, { results, model });
+      return stepOfReply(item, around);
     case "result":
       // Its call is not in the log.
       return { source: "system", message: textOfParts(item.parts) };
@@ -76,7 +106,7 @@ function stepOf(item: LoggedItem, { results, model }: { results: Results; model:
   }
 }
 
-function stepOfReply(item: ItemOf<"assistant">, { results, model }: { results: Results; model: string }): Step {
+function stepOfReply(item: ItemOf<"assistant">, { results, model, agentsOf }: Around): Step {
   const textOf = (type: "text" | "thinking") =>
     item.parts.flatMap((part) => (part.type === type ? [part.text] : [])).join("\n\n");
   const thoughts = textOf("thinking");
@@ -95,7 +125,9 @@ function stepOfReply(item: ItemOf<"assistant">, { results, model }: { results: R
     message: textOf("text"),
     ...(thoughts !== "" && { reasoning_content: thoughts }),
     ...(calls.length > 0 && { tool_calls: calls.map(callOf) }),
-    ...(observed.length > 0 && { observation: { results: observed.map(resultOf) } }),
+    ...(observed.length > 0 && {
+      observation: { results: observed.map((result) => resultOf(result, agentsOf(result))) },
+    }),
     ...(Object.keys(metrics).length > 0 && { metrics }),
     extra: { finish: item.finish, ...(observed.length > 0 && { results: observed.map(outcomeOfResult) }) },
   };
@@ -107,17 +139,23 @@ function callOf({ id, tool, arguments: json }: { id: string; tool: string; argum
   return { tool_call_id: id, function_name: tool, arguments: isRecord ? input : { arguments: input } };
 }
 
-function resultOf({ call, parts }: ItemOf<"result">) {
-  return { source_call_id: call, content: textOfParts(parts) };
+function resultOf({ call, parts }: ItemOf<"result">, agents: readonly string[]) {
+  const references = agents.map((id) => ({ trajectory_id: id, session_id: id }));
+  return {
+    source_call_id: call,
+    content: textOfParts(parts),
+    ...(references.length > 0 && { subagent_trajectory_ref: references }),
+  };
 }
 
 /** Beside the results: in them, readers of earlier versions of the format refuse what they do not know. */
-function outcomeOfResult({ call, ok, denied, exitCode }: ItemOf<"result">) {
+function outcomeOfResult({ call, ok, denied, exitCode, agent }: ItemOf<"result">) {
   return {
     source_call_id: call,
     ok,
     ...(denied !== undefined && { denied }),
     ...(exitCode !== undefined && { exit_code: exitCode }),
+    ...(agent !== undefined && { agent }),
   };
 }
 

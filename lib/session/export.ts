@@ -1,13 +1,26 @@
+import { itemsAndAgents, type WrittenAgent } from "./agents.ts";
 import { atif } from "./atif.ts";
 import type { DocumentWriter, WrittenSession } from "./document.ts";
 import { html } from "./html.ts";
 import { itemJson, sessionJson } from "./json.ts";
 import { markdown } from "./markdown.ts";
 
-const jsonl: DocumentWriter = function* ({ info, items }) {
-  yield `${JSON.stringify({ kind: "session", ...sessionJson(info) })}\n`;
-  for (const item of items) yield `${JSON.stringify(itemJson(item))}\n`;
+const jsonl: DocumentWriter = function* (session) {
+  yield lineOf({ kind: "session", ...sessionJson(session.total) });
+  for (const item of itemsAndAgents(session))
+    yield* item.kind === "agent" ? agentLines(item) : [lineOf(itemJson(item))];
 };
+
+/** Its items name their session. */
+function* agentLines({ id, session }: WrittenAgent): Generator<string> {
+  if (session === undefined) return yield lineOf({ kind: "agent", id, removed: true });
+  yield lineOf({ kind: "agent", ...sessionJson(session.info) });
+  for (const item of session.items) yield lineOf({ session: id, ...itemJson(item) });
+}
+
+function lineOf(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
+}
 
 const writers = { markdown, html, jsonl, atif } as const satisfies Record<string, DocumentWriter>;
 

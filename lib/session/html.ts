@@ -1,23 +1,47 @@
+import { agentLabel, AgentPlaces, type SessionReading, type WrittenAgent } from "./agents.ts";
 import { endingOf, figuresOf, markerOf, titleOf, type DocumentWriter } from "./document.ts";
 import { htmlOfCall, htmlOfResult } from "./htmlcall.ts";
 import { style } from "./htmlstyle.ts";
 import { escaped, htmlBlocks } from "./htmltext.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
-import type { SessionInfo } from "./log.ts";
 import { type Results, withResults } from "./replies.ts";
 import { richText } from "./richtext.ts";
 
 /** One file that needs nothing else. All text is escaped, and the page forbids itself scripts and the network. */
-export const html: DocumentWriter = function* ({ info, items }) {
-  yield begin(info);
-  for (const { item, results } of withResults(items))
-    yield item.kind === "assistant" ? htmlOfReply(item, results) : htmlOf(item);
+export const html: DocumentWriter = function* (session) {
+  yield begin(session);
+  yield* content(session, "h2");
   yield "</body>\n</html>\n";
 };
 
-function begin(info: SessionInfo): string {
-  const title = escaped(titleOf(info));
-  const rows = figuresOf(info).map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${escaped(value)}</dd>`);
+/** The heading of a turn. */
+type Heading = "h2" | "h3";
+
+function* content(session: SessionReading, heading: Heading): Generator<string> {
+  const places = new AgentPlaces(session);
+  for (const { item, results } of withResults(session.items)) {
+    if (item.kind === "assistant") yield* htmlOfReply(item, results, places);
+    else yield htmlOf(item, heading);
+    yield* htmlOfAgents(places.behind(item));
+  }
+  yield* htmlOfAgents(places.rest());
+}
+
+function* htmlOfAgents(agents: readonly WrittenAgent[]): Generator<string> {
+  for (const agent of agents) {
+    const label = `Agent ${escaped(agentLabel(agent))}`;
+    if (agent.session === undefined) yield `<p class="ending">${label}</p>\n`;
+    else {
+      yield `<details class="agent"><summary>${label}</summary>\n`;
+      yield* content(agent.session, "h3");
+      yield "</details>\n";
+    }
+  }
+}
+
+function begin(session: SessionReading): string {
+  const title = escaped(titleOf(session.info));
+  const rows = figuresOf(session).map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${escaped(value)}</dd>`);
   const styleHash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
   const rules = `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'`;
   return `<!doctype html>
@@ -36,23 +60,26 @@ function begin(info: SessionInfo): string {
 `;
 }
 
-function htmlOfReply({ parts }: ItemOf<"assistant">, results: Results): string {
-  return parts
-    .filter((part) => part.type === "call" || part.text !== "")
-    .map((part) => {
-      if (part.type === "call") return `${htmlOfCall(part, results.get(part.id))}\n`;
-      const text = richText(part.text);
-      return part.type === "text"
-        ? `<section class="answer">${text}</section>\n`
-        : `<details class="thinking"><summary>Thinking</summary>${text}</details>\n`;
-    })
-    .join("");
+function* htmlOfReply({ parts }: ItemOf<"assistant">, results: Results, places: AgentPlaces): Generator<string> {
+  for (const part of parts) {
+    if (part.type === "call") {
+      const result = results.get(part.id);
+      yield `${htmlOfCall(part, result)}\n`;
+      yield* htmlOfAgents(places.behind(result));
+    } else if (part.text !== "") yield htmlOfText(part);
+  }
 }
 
-function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>): string {
+function htmlOfText({ type, text }: { type: "text" | "thinking"; text: string }): string {
+  const shown = richText(text);
+  if (type === "text") return `<section class="answer">${shown}</section>\n`;
+  return `<details class="thinking"><summary>Thinking</summary>${shown}</details>\n`;
+}
+
+function htmlOf(item: Exclude<LoggedItem, { kind: "assistant" }>, heading: Heading): string {
   switch (item.kind) {
     case "turn_start":
-      return `<h2>Turn ${item.turn} ${timeOf(new Date(item.at).toISOString())}</h2>\n`;
+      return `<${heading}>Turn ${item.turn} ${timeOf(new Date(item.at).toISOString())}</${heading}>\n`;
     case "user":
       return `<section class="prompt">${htmlBlocks(item.parts)}</section>\n`;
     case "result":

@@ -41,7 +41,8 @@ summary { cursor: pointer; }
 .field { margin-top: 0.4rem; color: var(--quiet); font-size: 0.8rem; }
 .result { margin: 0.25rem 0 1rem; padding-left: 0.8rem; border-left: 3px solid var(--line); font-size: 0.9rem; }
 .result pre { margin: 0.25rem 0; }
-.result > summary, .thinking { color: var(--quiet); font-size: 0.9rem; }
+.agent { margin: 0.5rem 0 1rem; padding-left: 0.8rem; border-left: 3px solid var(--line); }
+.result > summary, .agent > summary, .thinking { color: var(--quiet); font-size: 0.9rem; }
 .good { color: var(--good); }
 .bad, .ending { color: var(--bad); }
 @media print {

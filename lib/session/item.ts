@@ -69,6 +69,8 @@ const environment = isRecordOf(
     /** Absent in sessions of earlier versions of koda. */
     instructions: isListOf(instruction),
     skills: isListOf(skill),
+    /** The agent that the run was (`--agent`). */
+    agent: isString,
     /** Absent when no provider was asked: for the demo and for a replay. */
     connection,
   },
@@ -117,8 +119,10 @@ export const itemChecks = {
       output: isString,
       /** The same call would give the result again, so it need not be kept for long. */
       again: isOneOf(true),
-      /** The session of the agent that the call started. */
+      /** The session of the agent that the call started, or asked for its result. */
       agent: isString,
+      /** The id by which the model knows that agent, when the call has only started it. */
+      background: isString,
     },
   ),
   todo: isRecordOf({ items: isListOf(isRecordOf({ text: isString, status: isOneOf(...todoStates) })) }),

@@ -3,7 +3,7 @@ import type { SessionInfo } from "./log.ts";
 
 /** A session's figures, named as in all of koda's output for scripts. */
 export function sessionJson(info: SessionInfo) {
-  const { id, title, cwd, model, turns, costUsd, parent } = info;
+  const { id, title, cwd, model, turns, costUsd, parent, root, agent } = info;
   return {
     id,
     title,
@@ -15,6 +15,7 @@ export function sessionJson(info: SessionInfo) {
     tokens: totalTokens(info),
     cost_usd: costUsd,
     ...(parent !== undefined && { parent }),
+    ...(agent !== undefined && { agent, root }),
   };
 }
 

@@ -1,20 +1,31 @@
 import type { ImagePart, TextPart } from "../model/message.ts";
+import { agentLabel, itemsAndAgents, type SessionReading, type WrittenAgent } from "./agents.ts";
 import { textOfPart } from "./content.ts";
 import { argumentsOf, type DocumentWriter, endingOf, figuresOf, markerOf, titleOf } from "./document.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 import { headingOf } from "./transcript.ts";
 
 /** Notes between koda and the model are left out. */
-export const markdown: DocumentWriter = function* ({ info, items }) {
-  const figures = figuresOf(info).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
-  yield `# ${inline(titleOf(info))}\n\n${figures.join("\n")}\n`;
-  for (const item of items) for (const section of sectionsOf(item)) yield `\n${section}\n`;
+export const markdown: DocumentWriter = function* (session) {
+  const figures = figuresOf(session).map(([name, value]) => `- ${name}: \`${value.replaceAll("`", "'")}\``);
+  yield `# ${inline(titleOf(session.info))}\n\n${figures.join("\n")}\n`;
+  for (const section of sectionsOf(session, "##")) yield `\n${section}\n`;
 };
 
-function sectionsOf(item: LoggedItem): string[] {
+function* sectionsOf(session: SessionReading, turn: "##" | "####"): Generator<string> {
+  for (const item of itemsAndAgents(session))
+    yield* item.kind === "agent" ? sectionsOfAgent(item) : sectionsOfItem(item, turn);
+}
+
+function* sectionsOfAgent(agent: WrittenAgent): Generator<string> {
+  yield `### Agent ${inline(agentLabel(agent))}`;
+  if (agent.session !== undefined) for (const section of sectionsOf(agent.session, "####")) yield quoted(section);
+}
+
+function sectionsOfItem(item: LoggedItem, turn: "##" | "####"): string[] {
   switch (item.kind) {
     case "turn_start":
-      return [`## Turn ${item.turn}\n\n*${new Date(item.at).toISOString()}*`];
+      return [`${turn} Turn ${item.turn}\n\n*${new Date(item.at).toISOString()}*`];
     case "user":
       return [`**Prompt**\n\n${each(item.parts, quoted)}`];
     case "assistant":

@@ -1,14 +1,13 @@
 import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
+import { readAgents, type SessionReading, withAgents } from "./agents.ts";
 import { Database } from "./database.ts";
 import { decodeItem } from "./decode.ts";
-import { forgetWords } from "./fulltext.ts";
 import type { EnvironmentFacts, LoggedItem } from "./item.ts";
-import { assertFree, claimLease, isHeld, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
+import { claimLease, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
 import {
   copyPlaces,
-  deleteSession,
   insertSession,
   type ItemRow,
   readEnvironment,
@@ -16,8 +15,10 @@ import {
   readSessions,
   type SessionInfo,
 } from "./log.ts";
+import { type LeftAgent, leftAgents } from "./leftagents.ts";
 import { readLive } from "./live.ts";
 import { outcomeOf, type SessionOutcome } from "./outcome.ts";
+import { type Family, removeFamily, removeUnused, unusedSince } from "./removal.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
 import { type SessionSource, Session } from "./session.ts";
@@ -114,6 +115,11 @@ export class Store implements AsyncDisposable {
     return this.#db.get<{ n: number }>(sql, [root])?.n ?? 0;
   }
 
+  /** The agents that runs of this session have left without a result. */
+  leftAgents({ id, root }: Pick<SessionInfo, "id" | "root">): readonly LeftAgent[] {
+    return this.countAgents(root) === 0 ? [] : leftAgents(this.#db, id);
+  }
+
   /** A fork that is kept though nothing is added to it. */
   copy(id: string): SessionInfo {
     return this.#db.write(() => {
@@ -143,8 +149,8 @@ export class Store implements AsyncDisposable {
   }
 
   /** A prefix of the id that `find` takes. */
-  shortId(id: string): string {
-    return shortIdOf(this.#db, id);
+  shortId(info: Pick<SessionInfo, "id" | "agent">): string {
+    return shortIdOf(this.#db, info);
   }
 
   /** The session with exactly this id. */
@@ -152,13 +158,18 @@ export class Store implements AsyncDisposable {
     return readSessions(this.#db, "id = ?", [id])[0];
   }
 
-  /** The session with this id, or with an id of which this is a prefix that no other has. */
+  /**
+   * The session with this id, or with an id of which this is a prefix that no other has, except for agents' when it is
+   * the user's own.
+   */
   find(idOrPrefix: string): SessionInfo {
     const exact = this.named(idOrPrefix);
     if (exact !== undefined) return exact;
 
     const begins = "substr(id, 1, length(?1)) = ?1 AND length > 0 ORDER BY id";
-    const found = idOrPrefix === "" ? [] : readSessions(this.#db, begins, [idOrPrefix]);
+    const matching = idOrPrefix === "" ? [] : readSessions(this.#db, begins, [idOrPrefix]);
+    const own = matching.filter(({ agent }) => agent === undefined);
+    const found = own.length > 0 ? own : matching;
     const [only, ...others] = found;
     if (only === undefined)
       throw new KodaError("session_not_found", `No session "${idOrPrefix}": see koda session list`);
@@ -173,10 +184,30 @@ export class Store implements AsyncDisposable {
     return item?.kind === "environment" ? item.facts : undefined;
   }
 
+  /** A session with its agents. */
+  read(info: SessionInfo, after = 0): SessionReading {
+    return {
+      info,
+      total: this.totals([info])[0] ?? info,
+      shortId: this.shortId(info),
+      items: this.log(info.id, after),
+      agents: readAgents(this.#db, info),
+      agent: (id) => {
+        const agent = this.named(id);
+        return agent?.agent === undefined ? undefined : this.read(agent, agent.shared);
+      },
+    };
+  }
+
+  /** Sessions with the tokens and the cost of their agents. */
+  totals(sessions: readonly SessionInfo[]): SessionInfo[] {
+    return withAgents(this.#db, sessions);
+  }
+
   /** The log of a session, oldest item first, read in small parts; another process may be writing to it. */
-  *log(id: string): Generator<LoggedItem, void> {
+  *log(id: string, after = 0): Generator<LoggedItem, void> {
     const source = { path: this.#db.path, session: id };
-    let last: number | undefined = 0;
+    let last: number | undefined = after;
     while (last !== undefined) {
       const rows: ItemRow[] = readItemsAfter(this.#db, { session: id, seq: last, most: itemsAtOnce });
       for (const row of rows) yield decodeItem(row, source);
@@ -188,39 +219,19 @@ export class Store implements AsyncDisposable {
     return [...this.log(id)];
   }
 
-  /** Deletes a session with its items and outputs, unless a process holds it. */
-  remove(idOrPrefix: string): SessionInfo {
-    return this.#db.write(() => {
-      const info = this.find(idOrPrefix);
-      assertFree(this.#db, info.id, "It can be deleted when that process has ended.");
-      deleteSession(this.#db, info.id);
-      forgetWords(this.#db);
-      return info;
-    });
+  /** Deletes a session and its agents' with their items and outputs, unless a process holds one. */
+  remove(idOrPrefix: string): Family {
+    return this.#db.write(() => removeFamily(this.#db, this.find(idOrPrefix)));
   }
 
-  /** The sessions that were not used for this long and are not held by a process. */
-  prunable(olderThanMs: number): SessionInfo[] {
-    const before = Date.now() - olderThanMs;
-    const old = readSessions(this.#db, "updated_at < ? ORDER BY updated_at", [before]);
-    return old.filter(({ id }) => !isHeld(this.#db, id));
+  /** The sessions, with those of their agents, that were not used for this long and are not held by a process. */
+  prunable(olderThanMs: number): Family[] {
+    return unusedSince(this.#db, Date.now() - olderThanMs);
   }
 
   /** Deletes the prunable sessions and returns them. */
-  prune(olderThanMs: number): SessionInfo[] {
-    const before = Date.now() - olderThanMs;
-    // One by one, so that other processes can write in between; each may have been used again by now.
-    const pruned = this.prunable(olderThanMs).filter(({ id }) =>
-      this.#db.write(() => {
-        const info = this.named(id);
-        if (info === undefined || info.updatedAt >= before || isHeld(this.#db, id)) return false;
-        deleteSession(this.#db, id);
-        forgetWords(this.#db);
-        return true;
-      }),
-    );
-    if (pruned.length > 0) shrink(this.#db);
-    return pruned;
+  prune(olderThanMs: number): Family[] {
+    return removeUnused(this.#db, Date.now() - olderThanMs);
   }
 
   /** The number of items that the next search adds to its index first. */
@@ -280,24 +291,6 @@ export class Store implements AsyncDisposable {
 }
 
 const itemsAtOnce = 200;
-
-/** With more pages in use, other processes would wait for longer than a moment. */
-const mostRewrittenPages = 50_000;
-
-/** Gives the free pages back to the file system when they are more than half of the file. */
-function shrink(db: Database): void {
-  const sizes = "SELECT freelist_count AS free, page_count AS pages FROM pragma_freelist_count, pragma_page_count";
-  const { free, pages } = db.get<{ free: number; pages: number }>(sizes) ?? { free: 0, pages: 0 };
-  if (free * 2 < pages || pages - free > mostRewrittenPages) return;
-  try {
-    // The index has deleted texts until it is merged.
-    db.run("INSERT INTO search (search) VALUES ('optimize')");
-    db.script("VACUUM");
-  } catch (error) {
-    // The database is in use or the disk is full: the pages stay in the file, for the next sessions.
-    if (!(error instanceof KodaError)) throw error;
-  }
-}
 
 function unmade(id: string, start: NewSession): SessionSource {
   const now = Date.now();

@@ -1,4 +1,5 @@
 import { counted } from "../counted.ts";
+import { agentLabel, itemsAndAgents, type SessionReading, type WrittenAgent } from "./agents.ts";
 import { textOfParts } from "./content.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
 
@@ -8,6 +9,17 @@ export function* passagesOf(items: Iterable<LoggedItem>): Generator<string, void
     const passage = passageOf(item);
     if (passage !== "") yield passage;
   }
+}
+
+/** Those of a session, and those of its agents indented. */
+export function* passagesWithAgents(session: SessionReading): Generator<string, void> {
+  for (const item of itemsAndAgents(session)) yield* item.kind === "agent" ? passagesOfAgent(item) : passagesOf([item]);
+}
+
+function* passagesOfAgent(agent: WrittenAgent): Generator<string, void> {
+  yield `[agent ${agentLabel(agent)}]`;
+  if (agent.session === undefined) return;
+  for (const text of passagesWithAgents(agent.session)) yield text.replaceAll(/^(?=.)/gm, "  ");
 }
 
 function passageOf(item: LoggedItem): string {

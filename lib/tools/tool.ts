@@ -31,6 +31,8 @@ export type ToolResult = {
   denied?: string;
   /** The session of the agent that the call started, or asked about. */
   agent?: string;
+  /** The id of that agent, when it works in the background. */
+  background?: string;
   /** The skill that it loaded: the model reads its text after the result. */
   skill?: SkillText;
 };

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agentEvents, invoke, resultsIn, scriptFor } from "../support/agents.ts";
-import { exec } from "../support/koda.ts";
+import { exec, follow, start, using } from "../support/koda.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { makePlace } from "../support/place.ts";
+import { makePlace, type Place } from "../support/place.ts";
 
 test("an agent does its task with its own tools, and its answer is the result of the call", async () => {
   await using place = makePlace({ "a.txt": "the secret is 42\n" });
@@ -243,3 +243,78 @@ test("two agents that change one file are told so, and no change is lost", async
   const refusals = agentEvents(events).filter((event) => event.type === "tool.end" && !event.ok);
   expect(JSON.stringify(refusals)).toContain("changed on disk since you last saw it");
 });
+
+test("a resumed session is told of the agents that ended with the run before, and of an answer that came too late", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({
+      "go on": (request) => say(request.lines.map(({ text }) => text).join("\n")),
+      go: async (_, index) => {
+        if (index > 0) return say("I wait.");
+        return reply(
+          invoke("explore", "NEVER", { background: true }),
+          invoke("explore", "QUICK", { background: true }),
+        );
+      },
+      NEVER: () => hang(),
+      QUICK: () => say("quick answer"),
+    }),
+  );
+  const child = start(place, ["exec", "--output", "jsonl", "--session", "s", ...using(server), "go"]);
+  const lines = follow(child);
+  await lines.until((line) => line.type === "agent" && line.agent.id === "a2" && line.event.type === "end");
+  child.kill("SIGKILL");
+  await child.exited;
+
+  const { end } = await exec(place, server, ["--resume", "s", "go on"]);
+  expect(end.text).toContain('[koda: the background agent "a1" was stopped when the earlier run ended');
+  expect(end.text.split("quick answer")).toHaveLength(2);
+  // Told once.
+  const { end: again } = await exec(place, server, ["--resume", "s", "go on"]);
+  expect(again.text.split('the background agent "a1" was stopped')).toHaveLength(3);
+});
+
+const reviewer =
+  "---\nname: reviewer\ndescription: Reviews.\nmode: plan\ntools: Read Grep\nmax_turns: 3\n---\nYou are the REVIEWER.\n";
+
+test("exec runs as an agent: with its prompt and tools, and no wider than its mode and limit", async () => {
+  await using place = makePlace();
+  defineAgent(place, "reviewer", reviewer);
+  await using server = await startModelServer([call("Write", { path: "a.txt", content: "a" }), say("Reviewed.")]);
+  const { events, end } = await exec(place, server, ["--agent", "reviewer", "--mode", "auto", "--session", "s", "go"]);
+  expect(server.problems).toEqual([]);
+  expect(server.requests[0]?.tools).toEqual(["Read", "Grep"]);
+  expect(server.requests[0]?.lines[0]?.text).toStartWith("You are the REVIEWER.\n\nRules for every agent:");
+  expect(events[0]).toMatchObject({ type: "session.start", agent: "reviewer", mode: "plan", limits: { max_turns: 3 } });
+  expect([end.status, end.tools.failed, end.resume]).toEqual(["done", 1, expect.stringContaining("--agent reviewer")]);
+});
+
+test("a session that ran as an agent goes on as that agent", async () => {
+  await using place = makePlace();
+  defineAgent(place, "reviewer", reviewer);
+  await using server = await startModelServer([say("Reviewed."), say("Again.")]);
+  await exec(place, server, ["--agent", "reviewer", "--session", "s", "go"]);
+  const { events } = await exec(place, server, ["--resume", "s", "and again"]);
+  expect(events[0]).toMatchObject({ agent: "reviewer", mode: "plan", tools: ["Read", "Grep"] });
+  expect(server.requests[1]?.raw.slice(0, 200)).toBe(server.requests[0]?.raw.slice(0, 200));
+
+  defineAgent(place, "reviewer", "");
+  const { end } = await exec(place, server, ["--resume", "s", "and again"]);
+  expect([end.exit, end.error?.message]).toEqual([2, expect.stringContaining('ran as the agent "reviewer"')]);
+});
+
+test("an unknown agent is a usage error that names the nearest", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  const { end } = await exec(place, server, ["--agent", "explor", "go"]);
+  expect([end.exit, end.error?.message]).toEqual([
+    2,
+    '--agent explor: no agent has that name (did you mean "explore"?)',
+  ]);
+});
+
+function defineAgent({ home }: Pick<Place, "home">, name: string, text: string): void {
+  const directory = join(home, ".config/koda/agents");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, `${name}.md`), text);
+}

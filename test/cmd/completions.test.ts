@@ -37,7 +37,7 @@ const rows: readonly [line: string, offers: string | readonly string[]][] = [
   ["mcp ", "add list remove check"],
   ["mcp add new -- compge", "compgen"],
   ["mcp add ", []],
-  ["session list --", "--here --limit --json --help"],
+  ["session list --", "--here --children --limit --json --help"],
   ["session export --format ", "markdown html jsonl atif"],
   ["session export 0199 --format h", "html"],
   ["completions ", "bash zsh fish"],

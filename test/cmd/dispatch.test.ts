@@ -23,7 +23,7 @@ describe("a command is called with its options, and its number is the exit code"
   const rows: readonly [line: string, command: string, options: unknown][] = [
     ["models", "models", { trustProject: false, json: false }],
     ["doctor --config", "doctor", { trustProject: false, json: false, config: true }],
-    ["session list --json", "session list", { here: false, json: true }],
+    ["session list --json", "session list", { here: false, children: false, json: true }],
     ["session show 0199", "session show", { id: "0199", last: false, json: false }],
     ["session search list", "session search", { query: "list", json: false }],
     ["session prune --older-than 30d", "session prune", { olderThan: 2_592_000_000, dryRun: false, json: false }],

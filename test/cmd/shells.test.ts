@@ -1,5 +1,6 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commands } from "../../cmd/commands.ts";
 import { openStore } from "../../lib/session/store.ts";
@@ -182,6 +183,23 @@ describe("the values that koda is asked for at a key press", () => {
     expect(await contentOf(directory)).toEqual(bytes);
     session.close();
     store.close();
+  });
+
+  test("are the user's sessions, not those of agents, also in a database of the first version", async () => {
+    await using place = makePlace();
+    addSession(place, "mine", "The task");
+    const store = openStore(database(place));
+    const child = store.startAgent(store.find("mine"), { ...start, agent: "explore" });
+    child.append(user("Look around"));
+    child.close();
+    store.close();
+    expect((await koda(place, ["__complete", "sessions"])).stdout).toBe("mine\tThe task\n");
+
+    await using old = makePlace();
+    mkdirSync(join(old.home, ".local/share/koda"), { recursive: true });
+    using db = new Database(database(old), { create: true });
+    db.run(readFileSync("test/recordings/database-1.sql", "utf8"));
+    expect((await koda(old, ["__complete", "sessions"])).stdout).toBe("old\tFind the needle\n");
   });
 });
 

@@ -1,6 +1,7 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { Session } from "../../lib/session/session.ts";
-import { makeShelf, reply, result, start, user } from "../support/sessions.ts";
+import { makeShelf, output, reply, result, start, user } from "../support/sessions.ts";
 
 /** One turn, and then the session is closed. */
 function record(session: Session, prompt: string): Session {
@@ -78,4 +79,46 @@ test("a result and a note name the session of an agent", async () => {
   await using session = shelf.store.create({ ...start, id: "parent" });
   session.append({ ...result("c1", "found"), agent: "child" }, { kind: "note", text: "It is done", agent: "child" });
   expect(shelf.store.items("parent")).toMatchObject([{ agent: "child" }, { agent: "child" }]);
+});
+
+test("a beginning that the ids of a session and of its agents have is the session's", async () => {
+  await using shelf = makeShelf();
+  const parent = record(shelf.store.create(start), "the task");
+  const children = ["explore", "plan"].map((agent) =>
+    record(shelf.store.startAgent(parent.info, { ...start, agent }), "look around"),
+  );
+  const short = shelf.store.shortId(parent.info);
+  expect(short).toHaveLength(8);
+  expect(shelf.store.find(short).id).toBe(parent.id);
+  for (const { id, info } of children) expect(shelf.store.find(shelf.store.shortId(info)).id).toBe(id);
+});
+
+test("a session is removed with its agents and all that they recorded", async () => {
+  await using shelf = makeShelf();
+  const parent = record(shelf.store.create({ ...start, id: "parent" }), "the task");
+  const child = shelf.store.startAgent(parent.info, { ...start, agent: "explore" });
+  child.outputs.save(output(child.outputs.reserve(), "lines\n"));
+  record(child, "look around");
+  record(shelf.store.forkAgent(parent.id, "fork"), "go on");
+  expect(shelf.store.search("look", 10).total).toBe(1);
+  const { info, agents } = shelf.store.remove("parent");
+  expect([info.id, ...agents.map(({ agent }) => agent)]).toEqual(["parent", "explore", "fork"]);
+  using db = new Database(shelf.path);
+  for (const table of ["session", "item", "content", "output", "recording", "search", "lease"])
+    expect(db.query(`SELECT * FROM ${table}`).all()).toEqual([]);
+});
+
+test("the figures of a session with its agents are unknown where one of them is", async () => {
+  await using shelf = makeShelf();
+  const parent = record(shelf.store.create({ ...start, id: "parent" }), "the task");
+  expect(shelf.store.totals([parent.info])).toEqual([parent.info]);
+  for (const costUsd of [0.1, 0.2]) {
+    const child = shelf.store.startAgent(parent.info, { ...start, agent: "explore" });
+    child.append({ ...reply("done"), costUsd });
+    child.close();
+  }
+  const known = { ...parent.info, costUsd: 0.1 };
+  expect(shelf.store.totals([known])[0]).toMatchObject({ usage: { input: 30, output: 15 }, costUsd: 0.4 });
+  record(shelf.store.startAgent(parent.info, { ...start, agent: "explore" }), "look around");
+  expect(shelf.store.totals([known])[0]).toMatchObject({ usage: { input: 40, output: 20 }, costUsd: null });
 });

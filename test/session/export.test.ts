@@ -22,10 +22,12 @@ const info: SessionInfo = {
   usage: { input: 1000, cached: 10, output: 234, reasoning: null },
 };
 
+const alone = { version: "1.2.3", shortId: "mine", agents: [], agent: () => undefined };
+
 function exported(format: ExportFormat, items: readonly Item[], about = info): string {
   const at = Date.UTC(2026, 10, 18, 12);
   const logged = items.map((item, index): LoggedItem => ({ seq: index + 1, turn: 1, at, ...item }));
-  return [...exportSession({ info: about, items: logged, version: "1.2.3" }, format)].join("");
+  return [...exportSession({ ...alone, info: about, total: about, items: logged }, format)].join("");
 }
 
 const conversation: Item[] = [
