@@ -77,6 +77,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     if (known !== undefined) return known;
     // Before anything is awaited, so that the calls of a reply have ids in their order.
     const tag = { id: this.#nextId(), name };
+    using counted = this.#count();
     const keep = key === undefined ? undefined : this.#answers.begin(key);
     const fault = schema && (await schemaFault(schema));
     if (fault !== undefined) return failed(`The agent was not started: its schema cannot be used: ${fault}`);
@@ -88,7 +89,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       return failed(`The agent was not started: ${error.message}`);
     }
     const started = { tag, child, request, call };
-    if (background) return this.#runBehind(started);
+    if (background) return this.#runBehind(started, counted.move());
     const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
     const diverged = divergenceIn(outcome);
     if (diverged !== undefined) throw diverged;
@@ -101,7 +102,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     return agentResult(outcome, { session: child.parts.session.id, call, outputs: this.#options.outputs });
   }
 
-  #runBehind(started: Started): ToolResult {
+  #runBehind(started: Started, counted: Disposable): ToolResult {
     const { tag, child, request } = started;
     const agent = new BackgroundAgent({ tag, child, prompt: request.prompt });
     this.#background.set(tag.id, agent);
@@ -113,11 +114,21 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     };
     const life = AbortSignal.any([agent.signal, this.#life.signal]);
     void this.#follow(observed, life, (outcome) => {
+      counted[Symbol.dispose]();
       this.#diverged ??= divergenceIn(outcome);
       agent.end(outcome, this.#resultOf(started, outcome));
     });
     const told = succeeded(`The agent runs in the background as "${tag.id}".`);
     return { ...told, agent: child.parts.session.id, background: tag.id };
+  }
+
+  /** Before any of a reply sends a request, all of them are counted: they share what is left. */
+  #count(): DisposableStack {
+    const { ledger } = this.#options;
+    const counted = new DisposableStack();
+    ledger.agents++;
+    counted.defer(() => void ledger.agents--);
+    return counted;
   }
 
   #runOf({ tag, child, request: { prompt, schema } }: Started): AgentRun {
@@ -198,15 +209,9 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   async #inSlot(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
-    const { ledger } = this.#options;
     try {
       using _ = await this.#slots.take(signal);
-      ledger.agents++;
-      try {
-        return await runAgent(run, signal);
-      } finally {
-        ledger.agents--;
-      }
+      return await runAgent(run, signal);
     } catch (error) {
       return await endUnbegun(run, outcomeOfError(error, signal, ""));
     }

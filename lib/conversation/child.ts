@@ -6,11 +6,11 @@ import type { Event } from "../engine/event.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import { openLedger } from "../engine/ledger.ts";
 import { KodaError } from "../errors.ts";
+import type { ApiKey } from "../model/key.ts";
+import type { Traffic } from "../model/traffic.ts";
 import type { ItemOf } from "../session/item.ts";
 import type { LeftAgent } from "../session/leftagents.ts";
 import type { SessionInfo } from "../session/log.ts";
-import type { ApiKey } from "../model/key.ts";
-import type { Traffic } from "../model/traffic.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { invokeAgentName } from "../tools/agentcalls.ts";
@@ -37,9 +37,9 @@ type Family = {
   toolkit: Toolkit;
   skills: Skills;
   agents: Agents;
-  session: Pick<SessionInfo, "id" | "root">;
   /** Of all of them, for the warning that the model has read one. */
   keys: Set<ApiKey>;
+  session: Pick<SessionInfo, "id" | "root">;
   traffic: Traffic;
   /** Its track in cassettes. */
   track: string | undefined;
