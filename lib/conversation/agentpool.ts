@@ -85,18 +85,19 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     const started = { tag, child, request, call };
     if (background) return this.#runBehind(started);
     const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
-    const result = this.#resultOf(started, outcome);
+    const result = this.#resultOf(started)(outcome);
     if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, child.parts.session.files);
     return result;
   }
 
-  #resultOf({ child, call }: Started, outcome: Outcome): ToolResult {
-    return agentResult(outcome, { session: child.parts.session.id, call, outputs: this.#options.outputs });
+  #resultOf({ child, call }: Started): (outcome: Outcome) => ToolResult {
+    const asked = { session: child.parts.session.id, call, outputs: this.#options.outputs };
+    return (outcome) => agentResult(outcome, asked);
   }
 
   #runBehind(started: Started): ToolResult {
     const { tag, child, request } = started;
-    const agent = new BackgroundAgent({ tag, child, prompt: request.prompt });
+    const agent = new BackgroundAgent({ tag, child, prompt: request.prompt, resultOf: this.#resultOf(started) });
     this.#background.set(tag.id, agent);
     const { post, ...run } = this.#runOf(started);
     const observed = {
@@ -105,7 +106,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       onOver: () => agent.close(),
     };
     const life = AbortSignal.any([agent.signal, this.#life.signal]);
-    void this.#follow(observed, life, (outcome) => agent.end(outcome, this.#resultOf(started, outcome)));
+    void this.#follow(observed, life, (outcome) => agent.end(outcome));
     const told = succeeded(`The agent runs in the background as "${tag.id}".`);
     return { ...told, agent: child.parts.session.id, background: tag.id };
   }

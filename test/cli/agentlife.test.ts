@@ -1,5 +1,7 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { agentEvents, defineAgent, invoke, resultsIn, scriptFor } from "../support/agents.ts";
+import { databaseIn } from "../support/agentsessions.ts";
 import { exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -130,4 +132,45 @@ test("a message reaches a running agent, and one that it would never read is ref
   expect(resultsIn(last).slice(-2)).toEqual([expect.stringContaining("takes no more messages"), "answer to both"]);
   expect(last?.lines.filter(({ text }) => text.includes("answer to both"))).toHaveLength(2);
   expect(end.agents).toEqual({ ok: 1, failed: 0, cancelled: 0 });
+});
+
+test("a call that stops an agent has not failed, and neither has one that shows what became of it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({
+      go: [
+        invoke("explore", "NEVER", { background: true }),
+        call("TaskStop", { id: "a1" }),
+        call("TaskOutput", { id: "a1" }),
+        say("End."),
+      ],
+      NEVER: () => hang(),
+    }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  const stopped = "[koda: the agent was stopped: TaskStop was called]";
+  expect(resultsIn(server.requests.at(-1)).slice(1)).toEqual([stopped, stopped]);
+  expect([end.tools, end.agents]).toEqual([
+    { ok: 3, failed: 0, denied: 0 },
+    { ok: 0, failed: 0, cancelled: 1 },
+  ]);
+});
+
+test("a run that cannot store the answer of an agent in the background fails, and ends", async () => {
+  await using place = makePlace();
+  const waits = Promise.withResolvers<void>();
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("explore", "LONG", { background: true }), say("I wait.")],
+      LONG: async () => (await waits.promise, say("finding\n".repeat(4_000))),
+    }),
+  );
+  const lines = follow(start(place, ["exec", "--output", "jsonl", "--session", "s", ...using(server), "go"]));
+  await lines.until((line) => line.type === "text.done");
+  // As another process does that takes the session.
+  using db = new Database(databaseIn(place));
+  db.run("DELETE FROM lease WHERE session = 's'");
+  waits.resolve();
+  const { end } = await lines.finished();
+  expect([end.error?.code, end.agents]).toEqual(["session_held", { ok: 1, failed: 0, cancelled: 0 }]);
 });
