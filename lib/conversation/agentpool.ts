@@ -24,8 +24,8 @@ export type AgentSource = {
   open(parent: Conversation, wanted: WantedAgent, signal: AbortSignal): Promise<Conversation>;
   /** The part of an agent that its answer depends on beside its prompt; undefined for a fork. */
   keyOf(parent: Conversation, name: string): string | undefined;
-  /** The number of agents of earlier runs. */
-  startedBefore(): number;
+  /** The greatest number in the ids of agents of earlier runs. */
+  lastBefore(parent: Conversation): number;
   /** Notes on those that were in the background then. */
   leftBefore(): readonly Item[];
 };
@@ -37,8 +37,8 @@ type PoolOptions = {
   generation: () => number | undefined;
   /** Throws a KodaError when there is no such agent, or when its model cannot be used. */
   open: (wanted: WantedAgent, signal: AbortSignal) => Promise<Conversation>;
-  /** The number of agents that earlier runs of the conversation have started. */
-  startedBefore: () => number;
+  /** See AgentSource. */
+  lastBefore: () => number;
   outputs: OutputStore;
   events: Pick<Events, "post">;
   ledger: Ledger;
@@ -58,7 +58,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   readonly #running: Promise<Outcome>[] = [];
   readonly #background = new Map<string, BackgroundAgent>();
   readonly #answers: ResultCache<ToolResult>;
-  #started: number | undefined;
+  #lastNumber: number | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -191,7 +191,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   #nextId(): string {
-    this.#started ??= this.#options.startedBefore();
-    return `a${++this.#started}`;
+    this.#lastNumber ??= this.#options.lastBefore();
+    return `a${++this.#lastNumber}`;
   }
 }

@@ -113,7 +113,7 @@ export class Conversation implements AsyncDisposable {
       open: (wanted, signal) => this.#openAgent(wanted, signal),
       keyOf: (name) => parts.agents?.keyOf(this, name),
       generation: () => workspace.generation,
-      startedBefore: () => parts.agents?.startedBefore() ?? 0,
+      lastBefore: () => parts.agents?.lastBefore(this) ?? 0,
       outputs: session.outputs,
       events,
       ledger,

@@ -174,3 +174,24 @@ test("a run that cannot store the answer of an agent in the background fails, an
   const { end } = await lines.finished();
   expect([end.error?.code, end.agents]).toEqual(["session_held", { ok: 1, failed: 0, cancelled: 0 }]);
 });
+
+test("an id that the model knows stands for one agent, also when its session was removed", async () => {
+  await using place = makePlace();
+  const ask = invoke("explore", "QUICK", { background: true });
+  await using server = await startModelServer(
+    scriptFor({
+      again: [ask, say("I wait."), say("End.")],
+      go: [ask, say("I wait."), say("End.")],
+      QUICK: () => say("quick answer"),
+    }),
+  );
+  const { events } = await exec(place, server, ["--session", "s", "go"]);
+  const [first] = agentEvents(events);
+  if (first?.type !== "session.start") throw new Error("The first event of an agent is its start");
+  const { exit } = await koda(place, ["session", "rm", first.session]);
+  expect(exit).toBe(0);
+
+  await exec(place, server, ["--resume", "s", "again"]);
+  const told = resultsIn(server.requests.at(-1)).filter((text) => text?.startsWith("The agent runs"));
+  expect(told).toEqual([expect.stringContaining('"a1"'), expect.stringContaining('"a2"')]);
+});
