@@ -24,14 +24,15 @@ export class CallContexts {
   ): CallContext {
     const { session, workspace, hands, agents, contextWindow } = this.#owner;
     const { files, outputs, recall, todo } = session;
-    const { egress, connections } = workspace;
+    const { shell, tasks, connections } = hands;
     const isReader = claim !== undefined && !mayWrite(claim);
     return {
-      ...hands,
+      shell,
+      tasks,
       agents,
       policy: isReader ? (this.#readers ??= readOnly(workspace.policy)) : workspace.policy,
-      variables: () => workspace.proxyVariables(call),
-      egress: { ...egress.ofTools, onRequest: (request) => connections.add(request, call) },
+      variables: () => workspace.proxyVariables(call, hands),
+      egress: { ...workspace.egress.ofTools, onRequest: (request) => connections.add(request, call) },
       refusals: connections.refusals,
       files,
       outputs,

@@ -119,7 +119,7 @@ export class Conversation implements AsyncDisposable {
       ledger,
     });
     this.inbox = new Inbox(this.agents);
-    this.#hands = workspace.open();
+    this.#hands = workspace.open((event) => events.post(event));
     const { contextWindow } = stance.info;
     this.#contexts = new CallContexts({ session, workspace, hands: this.#hands, agents: this.agents, contextWindow });
     const isResumed = parent === undefined;

@@ -195,3 +195,42 @@ test("an id that the model knows stands for one agent, also when its session was
   const told = resultsIn(server.requests.at(-1)).filter((text) => text?.startsWith("The agent runs"));
   expect(told).toEqual([expect.stringContaining('"a1"'), expect.stringContaining('"a2"')]);
 });
+
+test("what an agent connects to is among its own events, and explained to it alone", async () => {
+  await using place = makePlace({}, "/var/tmp");
+  // Servers number the calls of each conversation in the same way.
+  const fetching = (host: string, other: string) => {
+    const command = `curl -sS https://${host}.example; touch ${host}; until [ -e ${other} ]; do sleep 0.01; done; exit 1`;
+    return [call("Bash", { command }, { id: "call_0" }), say("It was refused.")];
+  };
+  await using server = await startModelServer(
+    scriptFor({
+      go: [reply(invoke("task", "ALPHA"), invoke("task", "BETA")), say("End.")],
+      ALPHA: fetching("alpha", "beta"),
+      BETA: fetching("beta", "alpha"),
+    }),
+  );
+  const { events } = await exec(place, server, ["go"]);
+  expect(events.filter(({ type }) => type === "egress")).toEqual([]);
+  for (const [id, host] of [
+    ["a1", "alpha.example"],
+    ["a2", "beta.example"],
+  ] as const) {
+    const own = agentEvents(events, id);
+    expect(own.flatMap((event) => (event.type === "egress" ? [[event.host, event.tool]] : []))).toEqual([
+      [host, "call_0"],
+    ]);
+    expect(own.find(({ type }) => type === "tool.end")).toMatchObject({ summary: expect.stringContaining(host) });
+  }
+});
+
+test("people see what an agent was refused, once", async () => {
+  await using place = makePlace();
+  const fetch = call("WebFetch", { url: "https://alpha.example" });
+  await using server = await startModelServer(
+    scriptFor({ go: [invoke("task", "ALPHA"), say("End.")], ALPHA: [reply(fetch, fetch), say("no")] }),
+  );
+  const { stderr } = await koda(place, ["exec", ...using(server), "go"]);
+  const lines = stderr.split("\n").filter((line) => line.startsWith("[a1 task] ! egress"));
+  expect(lines).toEqual([expect.stringContaining("alpha.example:443 refused: not on the allowlist")]);
+});
