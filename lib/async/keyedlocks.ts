@@ -10,18 +10,19 @@ export class KeyedLocks {
     const { promise: free, resolve: release } = Promise.withResolvers<void>();
     // All places in line are taken at once, so that no two wait for each other.
     const before = keys.flatMap((key) => this.#lines.get(key) ?? []);
-    const line = Promise.all([...before, free]).then(() => undefined);
+    // Whoever stops waiting stays in line: those that come later still wait for those before it.
+    const line: Promise<void> = Promise.all([...before, free]).then(() => this.#leave(keys, line));
     for (const key of keys) this.#lines.set(key, line);
-    const leave = () => {
-      release();
-      for (const key of keys) if (this.#lines.get(key) === line) this.#lines.delete(key);
-    };
     try {
       await unlessAborted(Promise.all(before), signal);
     } catch (error) {
-      leave();
+      release();
       throw error;
     }
-    return { [Symbol.dispose]: leave };
+    return { [Symbol.dispose]: release };
+  }
+
+  #leave(keys: readonly string[], line: Promise<void>): void {
+    for (const key of keys) if (this.#lines.get(key) === line) this.#lines.delete(key);
   }
 }

@@ -25,8 +25,8 @@ export type AgentSource = {
   open(parent: Conversation, wanted: WantedAgent, signal: AbortSignal): Promise<Conversation>;
   /** The part of an agent that its answer depends on beside its prompt; undefined for a fork. */
   keyOf(parent: Conversation, name: string): string | undefined;
-  /** The number of agents of earlier runs. */
-  startedBefore(): number;
+  /** The greatest number in the ids of agents of earlier runs. */
+  lastBefore(parent: Conversation): number;
   /** Notes on those that were in the background then. */
   leftBefore(): readonly Item[];
   /** The agents in the background whose answers a recording has next; undefined where none tells. */
@@ -42,8 +42,11 @@ type PoolOptions = {
   generation: () => number | undefined;
   /** Throws a KodaError when there is no such agent, or when its model cannot be used. */
   open: (wanted: WantedAgent, signal: AbortSignal) => Promise<Conversation>;
+  /** See AgentSource. */
+  lastBefore: () => number;
   outputs: OutputStore;
-  source: Pick<AgentSource, "startedBefore" | "due" | "note"> | undefined;
+  /** For recordings and replays. */
+  source: Pick<AgentSource, "due" | "note"> | undefined;
   events: Pick<Events, "post">;
   ledger: Ledger;
 };
@@ -63,7 +66,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   readonly #running: Promise<Outcome>[] = [];
   readonly #background = new Map<string, BackgroundAgent>();
   readonly #answers: ResultCache<ToolResult>;
-  #started: number | undefined;
+  #lastNumber: number | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
@@ -93,18 +96,19 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
     const diverged = divergenceIn(outcome);
     if (diverged !== undefined) throw diverged;
-    const result = this.#resultOf(started, outcome);
+    const result = this.#resultOf(started)(outcome);
     if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, child.parts.session.files);
     return result;
   }
 
-  #resultOf({ child, call }: Started, outcome: Outcome): ToolResult {
-    return agentResult(outcome, { session: child.parts.session.id, call, outputs: this.#options.outputs });
+  #resultOf({ child, call }: Started): (outcome: Outcome) => ToolResult {
+    const asked = { session: child.parts.session.id, call, outputs: this.#options.outputs };
+    return (outcome) => agentResult(outcome, asked);
   }
 
   #runBehind(started: Started, counted: Disposable): ToolResult {
     const { tag, child, request } = started;
-    const agent = new BackgroundAgent({ tag, child, prompt: request.prompt });
+    const agent = new BackgroundAgent({ tag, child, prompt: request.prompt, resultOf: this.#resultOf(started) });
     this.#background.set(tag.id, agent);
     const { post, ...run } = this.#runOf(started);
     const observed = {
@@ -116,7 +120,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     void this.#follow(observed, life, (outcome) => {
       counted[Symbol.dispose]();
       this.#diverged ??= divergenceIn(outcome);
-      agent.end(outcome, this.#resultOf(started, outcome));
+      agent.end(outcome);
     });
     const told = succeeded(`The agent runs in the background as "${tag.id}".`);
     return { ...told, agent: child.parts.session.id, background: tag.id };
@@ -223,8 +227,8 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   #nextId(): string {
-    this.#started ??= this.#options.source?.startedBefore() ?? 0;
-    return `a${++this.#started}`;
+    this.#lastNumber ??= this.#options.lastBefore();
+    return `a${++this.#lastNumber}`;
   }
 }
 

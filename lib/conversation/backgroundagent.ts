@@ -6,25 +6,29 @@ import { shortened } from "../session/graphemes.ts";
 import { failed, resultText, succeeded, type ToolResult } from "../tools/tool.ts";
 import type { Conversation } from "./conversation.ts";
 
-type Started = { tag: AgentTag; child: Conversation; prompt: string };
+type Started = { tag: AgentTag; child: Conversation; prompt: string; resultOf: (outcome: Outcome) => ToolResult };
 
 /** An agent in the background. The model sees its result once, whether it asks for it or not. */
 export class BackgroundAgent {
-  readonly #started: Started;
+  readonly #started: Omit<Started, "child">;
   readonly #session: string;
+  /** Undefined when it takes no more messages. */
+  #child: Conversation | undefined;
   readonly #stop = new AbortController();
   readonly #ended = Promise.withResolvers<void>();
   readonly #startedAt = performance.now();
   /** The steps since the last look, as lines. */
   #steps: string[] = [];
   #stepsLeftOut = 0;
-  #takesMessages = true;
-  #ending: { status: Outcome["status"]; result: ToolResult } | undefined;
+  #outcome: Outcome | undefined;
+  /** Made when it is first asked for, since storing a long answer may fail. */
+  #result: ToolResult | undefined;
   #isSeen = false;
 
-  constructor(started: Started) {
+  constructor({ child, ...started }: Started) {
     this.#started = started;
-    this.#session = started.child.parts.session.id;
+    this.#session = child.parts.session.id;
+    this.#child = child;
   }
 
   /** Aborted when this agent is to stop. */
@@ -37,11 +41,11 @@ export class BackgroundAgent {
   }
 
   get isRunning(): boolean {
-    return this.#ending === undefined;
+    return this.#outcome === undefined;
   }
 
   get isUnseen(): boolean {
-    return this.#ending !== undefined && !this.#isSeen;
+    return this.#outcome !== undefined && !this.#isSeen;
   }
 
   observe(event: Event): void {
@@ -54,11 +58,11 @@ export class BackgroundAgent {
   }
 
   close(): void {
-    this.#takesMessages = false;
+    this.#child = undefined;
   }
 
-  end({ status }: Outcome, result: ToolResult): void {
-    this.#ending = { status, result };
+  end(outcome: Outcome): void {
+    this.#outcome = outcome;
     this.#ended.resolve();
   }
 
@@ -68,24 +72,22 @@ export class BackgroundAgent {
   }
 
   send(message: string): ToolResult {
-    const { tag, child } = this.#started;
-    if (!this.#takesMessages) return failed(`The agent "${tag.id}" has ended and takes no more messages.`);
-    child.inbox.add([{ type: "text", text: message }]);
+    const { tag } = this.#started;
+    if (this.#child === undefined) return failed(`The agent "${tag.id}" has ended and takes no more messages.`);
+    this.#child.inbox.add([{ type: "text", text: message }]);
     return succeeded(`The agent "${tag.id}" will read it before its next request.`);
   }
 
   describe(): string {
     const { tag, prompt } = this.#started;
     const seconds = Math.round((performance.now() - this.#startedAt) / 1000);
-    const state = this.#ending === undefined ? `is running, ${seconds} s` : states[this.#ending.status];
+    const state = this.#outcome === undefined ? `is running, ${seconds} s` : states[this.#outcome.status];
     return `${tag.id} ${tag.name} ${state}: ${shortened(prompt.replace(/\s+/g, " ").trim(), 100)}`;
   }
 
+  /** The call that asks has not failed, whatever became of the agent. */
   look(): ToolResult {
-    if (this.#ending !== undefined) {
-      this.#isSeen = true;
-      return this.#ending.result;
-    }
+    if (this.#outcome !== undefined) return { ...this.#seen(this.#outcome), ok: true };
     const steps = this.#steps.splice(0);
     const more = this.#stepsLeftOut === 0 ? [] : [`(${this.#stepsLeftOut} earlier steps)`];
     this.#stepsLeftOut = 0;
@@ -95,11 +97,17 @@ export class BackgroundAgent {
 
   /** The result as a message for the model, unless it has seen it. */
   takeResult(): Input | undefined {
-    if (this.#ending === undefined || this.#isSeen) return undefined;
-    this.#isSeen = true;
+    if (this.#outcome === undefined || this.#isSeen) return undefined;
     const { id, name } = this.#started.tag;
-    const text = `[koda: the background agent "${id}" (${name}) has ended. Its answer:]\n\n${resultText(this.#ending.result)}`;
+    const answer = resultText(this.#seen(this.#outcome));
+    const text = `[koda: the background agent "${id}" (${name}) has ended. Its answer:]\n\n${answer}`;
     return { kind: "result", item: { kind: "note", text, agent: this.#session } };
+  }
+
+  #seen(outcome: Outcome): ToolResult {
+    this.#result ??= this.#started.resultOf(outcome);
+    this.#isSeen = true;
+    return this.#result;
   }
 }
 

@@ -26,14 +26,18 @@ export class CallContexts {
   ): CallContext {
     const { session, workspace, hands, agents, contextWindow, isAgent } = this.#owner;
     const { files, outputs, recall, todo } = session;
-    const { egress, connections } = workspace;
+    const { shell, tasks, connections } = hands;
     const isReader = claim !== undefined && !mayWrite(claim);
     return {
-      ...hands,
+      shell,
+      tasks,
       agents,
       policy: isReader ? (this.#readers ??= (isAgent ? withoutEffects : readOnly)(workspace.policy)) : workspace.policy,
-      variables: () => ({ ...workspace.proxyVariables(call), ...(isReader && isAgent && workspace.ownTemporary) }),
-      egress: { ...egress.ofTools, onRequest: (request) => connections.add(request, call) },
+      variables: () => ({
+        ...workspace.proxyVariables(call, hands),
+        ...(isReader && isAgent && workspace.ownTemporary),
+      }),
+      egress: { ...workspace.egress.ofTools, onRequest: (request) => connections.add(request, call) },
       refusals: connections.refusals,
       files,
       outputs,

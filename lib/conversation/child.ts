@@ -62,11 +62,17 @@ export function agentSource(family: Family): AgentSource {
       const mode = lowerMode(definition.mode ?? parent.mode, parent.mode);
       return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
     },
-    startedBefore: () => family.store.countAgents(family.session.root),
+    lastBefore: (parent) => lastNumber(family, parent),
     leftBefore: () => family.store.leftAgents(family.session).map(leftNote),
     due: () => family.traffic.answersDue(family.track),
     note: (agents) => family.traffic.noteAnswers(family.track, agents),
   };
+}
+
+/** More than their number where the session of one was removed, or was never made: the model knows its id. */
+function lastNumber({ store, session: { root } }: Family, { parts: { session } }: Conversation): number {
+  const known = session.items().flatMap((item) => (item.kind === "result" ? (item.background ?? []) : []));
+  return Math.max(store.countAgents(root), ...known.map((id) => Number(id.slice(1))));
 }
 
 function definitionOf(name: string, { agents: { byName } }: Family): AgentDefinition {

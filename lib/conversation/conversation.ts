@@ -113,13 +113,14 @@ export class Conversation implements AsyncDisposable {
       open: (wanted, signal) => this.#openAgent(wanted, signal),
       keyOf: (name) => parts.agents?.keyOf(this, name),
       generation: () => workspace.generation,
+      lastBefore: () => parts.agents?.lastBefore(this) ?? 0,
       outputs: session.outputs,
       source: parts.agents,
       events,
       ledger,
     });
     this.inbox = new Inbox(this.agents);
-    this.#hands = workspace.open();
+    this.#hands = workspace.open((event) => events.post(event));
     const { contextWindow } = stance.info;
     const owner = { session, workspace, hands: this.#hands, agents: this.agents, contextWindow };
     const isResumed = parent === undefined;

@@ -52,8 +52,8 @@ export async function openWorkspace(open: OpenOptions): Promise<Workspace> {
 /** By then the first request has been sent, and nothing else has to be done until its reply comes. */
 const patienceMs = 20;
 
-/** The shell of one owner, and its background tasks. */
-export type Hands = { shell: Shell; tasks: Tasks };
+/** The shell of one owner, its background tasks, and the log of what its calls connect to. */
+export type Hands = { shell: Shell; tasks: Tasks; connections: ConnectionLog };
 
 /**
  * The place where calls run: the policy, the sandbox, the network and the shells. It is opened once and shared by a
@@ -63,7 +63,7 @@ export class Workspace implements AsyncDisposable {
   readonly policy: Policy;
   readonly backend: Backend;
   readonly egress: Confinement["egress"];
-  readonly connections: ConnectionLog;
+  readonly connections: Pick<ConnectionLog, "add">;
   readonly repositories: Repositories;
   /** The files that calls are writing. */
   readonly locks: KeyedLocks = new KeyedLocks();
@@ -139,12 +139,12 @@ export class Workspace implements AsyncDisposable {
   atRest: () => Promise<void> = async () => undefined;
 
   /** A shell for one owner. Each of its commands may have a narrower policy than the workspace's. */
-  open(): Hands {
+  open(post: (event: Event) => void = this.#options.post): Hands {
     const { settings, reaper } = this.#options;
     const { backend, policy } = this;
     const maxSeconds = settings.loaded.config.limits.maxCommandTimeMs / 1000;
     const shell = new Shell({ backend, policy, env: this.#variables, maxSeconds, reaper });
-    const hands = { shell, tasks: new Tasks(shell) };
+    const hands = { shell, tasks: new Tasks(shell), connections: this.#options.connections.beside(post) };
     this.#hands.add(hands);
     return hands;
   }
@@ -176,9 +176,9 @@ export class Workspace implements AsyncDisposable {
   }
 
   /** Variables that lead the commands of a call to the proxies, at an address that identifies the call. */
-  proxyVariables(call: string): Readonly<Record<string, string>> {
+  proxyVariables(call: string, { connections }: Hands): Readonly<Record<string, string>> {
     const { proxies } = this.backend;
-    return proxies === undefined ? {} : variablesOf(proxies, callerAddress(this.connections.callerOf(call)));
+    return proxies === undefined ? {} : variablesOf(proxies, callerAddress(connections.callerOf(call)));
   }
 
   /** For a command that cannot write to the run's directory: what it puts in its own memory nobody else finds. */

@@ -3,6 +3,7 @@ import type { AgentEvent, EventOf } from "../engine/event.ts";
 import { summaryOfInput } from "../session/callsummary.ts";
 import { visibleLine } from "../visible.ts";
 import { describeEnd } from "./calls.ts";
+import { describeEgress } from "./egress.ts";
 import type { LineWriter } from "./lines.ts";
 import { inline, oneLine, type Paint } from "./style.ts";
 import { tokens } from "./summary.ts";
@@ -15,6 +16,7 @@ export class AgentLines {
   readonly #options: AgentOptions;
   /** The running calls by agent and id, as they are shown. */
   readonly #calls = new Map<string, string>();
+  readonly #shownEgress = new Set<string>();
 
   constructor(lines: LineWriter, options: AgentOptions) {
     this.#lines = lines;
@@ -48,11 +50,21 @@ export class AgentLines {
         return `${paint.yellow("↻")} ${inline(event.reason)}`;
       case "notice":
         return event.level === "info" ? undefined : `${paint.yellow("!")} ${visibleLine(event.message)}`;
+      case "egress":
+        return this.#refusalOf(event, agent);
       case "end":
         return this.#endOf(event);
       default:
         return undefined;
     }
+  }
+
+  /** Each once: a client that fails tries again and again. */
+  #refusalOf(event: EventOf<"egress">, agent: string): string | undefined {
+    const line = describeEgress(event);
+    if (event.verdict === "allowed" || this.#shownEgress.has(`${agent} ${line}`)) return undefined;
+    this.#shownEgress.add(`${agent} ${line}`);
+    return `${this.#options.paint.yellow("!")} ${visibleLine(line)}`;
   }
 
   #endOf({ status, error, usage, duration_ms: durationMs }: Extract<AgentEvent, { type: "end" }>): string {

@@ -50,3 +50,19 @@ test("whoever stops waiting is passed over, and those behind still wait for the 
   holder[Symbol.dispose]();
   expect(await patient).toBe(true);
 });
+
+test("whoever comes when the last in line has stopped waiting still waits for the holder", async () => {
+  const locks = new KeyedLocks();
+  const holder = await locks.hold(["a"], signal);
+  const stop = new AbortController();
+  const impatient = locks.hold(["a"], stop.signal);
+  stop.abort(new Error("no longer wanted"));
+  expect(impatient).rejects.toThrow("no longer wanted");
+  await Bun.sleep(0);
+  let isFree = false;
+  const late = locks.hold(["a"], signal).then(() => (isFree = true));
+  await Bun.sleep(0);
+  expect(isFree).toBe(false);
+  holder[Symbol.dispose]();
+  expect(await late).toBe(true);
+});

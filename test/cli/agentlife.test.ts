@@ -1,5 +1,7 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { agentEvents, defineAgent, invoke, resultsIn, scriptFor } from "../support/agents.ts";
+import { databaseIn } from "../support/agentsessions.ts";
 import { exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -130,4 +132,105 @@ test("a message reaches a running agent, and one that it would never read is ref
   expect(resultsIn(last).slice(-2)).toEqual([expect.stringContaining("takes no more messages"), "answer to both"]);
   expect(last?.lines.filter(({ text }) => text.includes("answer to both"))).toHaveLength(2);
   expect(end.agents).toEqual({ ok: 1, failed: 0, cancelled: 0 });
+});
+
+test("a call that stops an agent has not failed, and neither has one that shows what became of it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({
+      go: [
+        invoke("explore", "NEVER", { background: true }),
+        call("TaskStop", { id: "a1" }),
+        call("TaskOutput", { id: "a1" }),
+        say("End."),
+      ],
+      NEVER: () => hang(),
+    }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  const stopped = "[koda: the agent was stopped: TaskStop was called]";
+  expect(resultsIn(server.requests.at(-1)).slice(1)).toEqual([stopped, stopped]);
+  expect([end.tools, end.agents]).toEqual([
+    { ok: 3, failed: 0, denied: 0 },
+    { ok: 0, failed: 0, cancelled: 1 },
+  ]);
+});
+
+test("a run that cannot store the answer of an agent in the background fails, and ends", async () => {
+  await using place = makePlace();
+  const waits = Promise.withResolvers<void>();
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("explore", "LONG", { background: true }), say("I wait.")],
+      LONG: async () => (await waits.promise, say("finding\n".repeat(4_000))),
+    }),
+  );
+  const lines = follow(start(place, ["exec", "--output", "jsonl", "--session", "s", ...using(server), "go"]));
+  await lines.until((line) => line.type === "text.done");
+  // As another process does that takes the session.
+  using db = new Database(databaseIn(place));
+  db.run("DELETE FROM lease WHERE session = 's'");
+  waits.resolve();
+  const { end } = await lines.finished();
+  expect([end.error?.code, end.agents]).toEqual(["session_held", { ok: 1, failed: 0, cancelled: 0 }]);
+});
+
+test("an id that the model knows stands for one agent, also when its session was removed", async () => {
+  await using place = makePlace();
+  const ask = invoke("explore", "QUICK", { background: true });
+  await using server = await startModelServer(
+    scriptFor({
+      again: [ask, say("I wait."), say("End.")],
+      go: [ask, say("I wait."), say("End.")],
+      QUICK: () => say("quick answer"),
+    }),
+  );
+  const { events } = await exec(place, server, ["--session", "s", "go"]);
+  const [first] = agentEvents(events);
+  if (first?.type !== "session.start") throw new Error("The first event of an agent is its start");
+  const { exit } = await koda(place, ["session", "rm", first.session]);
+  expect(exit).toBe(0);
+
+  await exec(place, server, ["--resume", "s", "again"]);
+  const told = resultsIn(server.requests.at(-1)).filter((text) => text?.startsWith("The agent runs"));
+  expect(told).toEqual([expect.stringContaining('"a1"'), expect.stringContaining('"a2"')]);
+});
+
+test("what an agent connects to is among its own events, and explained to it alone", async () => {
+  await using place = makePlace({}, "/var/tmp");
+  // Servers number the calls of each conversation in the same way.
+  const fetching = (host: string, other: string) => {
+    const command = `curl -sS https://${host}.example; touch ${host}; until [ -e ${other} ]; do sleep 0.01; done; exit 1`;
+    return [call("Bash", { command }, { id: "call_0" }), say("It was refused.")];
+  };
+  await using server = await startModelServer(
+    scriptFor({
+      go: [reply(invoke("task", "ALPHA"), invoke("task", "BETA")), say("End.")],
+      ALPHA: fetching("alpha", "beta"),
+      BETA: fetching("beta", "alpha"),
+    }),
+  );
+  const { events } = await exec(place, server, ["go"]);
+  expect(events.filter(({ type }) => type === "egress")).toEqual([]);
+  for (const [id, host] of [
+    ["a1", "alpha.example"],
+    ["a2", "beta.example"],
+  ] as const) {
+    const own = agentEvents(events, id);
+    expect(own.flatMap((event) => (event.type === "egress" ? [[event.host, event.tool]] : []))).toEqual([
+      [host, "call_0"],
+    ]);
+    expect(own.find(({ type }) => type === "tool.end")).toMatchObject({ summary: expect.stringContaining(host) });
+  }
+});
+
+test("people see what an agent was refused, once", async () => {
+  await using place = makePlace();
+  const fetch = call("WebFetch", { url: "https://alpha.example" });
+  await using server = await startModelServer(
+    scriptFor({ go: [invoke("task", "ALPHA"), say("End.")], ALPHA: [reply(fetch, fetch), say("no")] }),
+  );
+  const { stderr } = await koda(place, ["exec", ...using(server), "go"]);
+  const lines = stderr.split("\n").filter((line) => line.startsWith("[a1 task] ! egress"));
+  expect(lines).toEqual([expect.stringContaining("alpha.example:443 refused: not on the allowlist")]);
 });

@@ -3,26 +3,41 @@ import type { EgressRequest } from "../../egress/wayout.ts";
 import type { Event } from "../../engine/event.ts";
 import { messageOf } from "../../errors.ts";
 
+type Caller = { log: ConnectionLog; call: string };
+
 /** Every outbound connection attempt becomes an event; refusals are kept. */
 export class ConnectionLog {
   readonly refusals: Refusals;
+  readonly #dataDirectory: string | undefined;
   readonly #post: (event: Event) => void;
   /** Calls whose commands may connect, by caller number. */
-  readonly #callers: string[] = [];
+  readonly #callers: Caller[];
 
-  constructor(dataDirectory: string | undefined, post: (event: Event) => void) {
+  constructor(dataDirectory: string | undefined, post: (event: Event) => void, callers: Caller[] = []) {
     this.refusals = new Refusals(dataDirectory);
+    this.#dataDirectory = dataDirectory;
     this.#post = post;
+    this.#callers = callers;
+  }
+
+  /** The log of another conversation in the same workspace: its calls may have the same ids. */
+  beside(post: (event: Event) => void): ConnectionLog {
+    return new ConnectionLog(this.#dataDirectory, post, this.#callers);
   }
 
   /** The caller number of a call, by which the proxies identify its commands. */
   callerOf(call: string): number {
-    const known = this.#callers.lastIndexOf(call);
-    return known === -1 ? this.#callers.push(call) - 1 : known;
+    const known = this.#callers.findLastIndex((caller) => caller.log === this && caller.call === call);
+    return known === -1 ? this.#callers.push({ log: this, call }) - 1 : known;
   }
 
   /** Adds an attempt by a tool, or by a command, whose caller number identifies the call. */
-  add(request: EgressRequest, tool = this.#callers[request.caller ?? -1]): void {
+  add(request: EgressRequest, tool?: string): void {
+    const { log, call } = this.#callers[request.caller ?? -1] ?? { log: this };
+    log.#add(request, tool ?? call);
+  }
+
+  #add(request: EgressRequest, tool: string | undefined): void {
     const { via, host, port, verdict } = request;
     const call = tool === undefined ? {} : { tool };
     if (verdict === "allowed") return this.#post({ type: "egress", via, host, port, verdict, ...call });
