@@ -194,7 +194,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#life.abort(new KodaError("stopped", "the conversation was closed"));
+    this.#life.abort(new KodaError("stopped", "the run ended"));
     await Promise.all(this.#running);
   }
 

@@ -105,6 +105,7 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
     connected,
     skills,
     plugins: noPlugins,
+    isChild: true,
   };
   const shared = { host, workspace, servers, prompts, own, settings, parent, session, stance, skills, events };
   const { maxTurns = Infinity } = definition ?? {};

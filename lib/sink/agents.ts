@@ -70,7 +70,7 @@ export class AgentLines {
   #endOf({ status, error, usage, duration_ms: durationMs }: Extract<AgentEvent, { type: "end" }>): string {
     const { paint } = this.#options;
     const figures = [formatElapsed(durationMs), tokens(usage)].filter((figure) => figure !== "");
-    const why = error === undefined ? "" : `: ${visibleLine(error.message)}`;
+    const why = error === undefined ? "" : `: ${visibleLine(error.message.replace(/\s*\n\s*/g, " ⏎ "))}`;
     const mark = status === "done" ? paint.green("✓ done") : paint.red(`✗ ${status}${why}`);
     return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
   }

@@ -29,9 +29,14 @@ export function invokeAgentTool(agents: readonly Offered[]): Tool<AgentRequest> 
     ),
     graceMs,
     claim: () => noEffect,
-    run: (request, { agents: calls, call, signal }) => calls.start(request, { call, signal }),
+    async run(request, { agents: calls, call, signal }) {
+      if (request.prompt.trim() === "") return failed(`The agent was not started: "prompt" is empty. ${wantsPrompt}`);
+      return await calls.start(request, { call, signal });
+    },
   };
 }
+
+const wantsPrompt = "Say everything that it needs to know, and what to answer.";
 
 type Message = { id: string; message: string };
 
@@ -41,6 +46,7 @@ export const taskSendTool = {
   input: inputOf({ id: { type: "string" }, message: { type: "string" } }, ["id", "message"]),
   claim: () => noEffect,
   async run({ id, message }, { agents, tasks }) {
+    if (message.trim() === "") return failed(`Nothing was sent: "message" is empty.`);
     const sent = agents.send(id, message);
     if (sent !== undefined) return sent;
     const isCommand = tasks.list().some((task) => task.id === id);
