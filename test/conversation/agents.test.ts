@@ -71,3 +71,34 @@ test("an agent that waited for its turn has a start and an end when it is cancel
   expect(conversation.totals.agents).toEqual({ ok: 0, failed: 0, cancelled: 9 });
   expect(agentEvents(events, "a9").map(({ type }) => type)).toEqual(["session.start", "end"]);
 });
+
+test("the result of an agent is not lost when the call that stops it is interrupted", async () => {
+  await using place = makePlace();
+  const deaf = "trap '' TERM; sleep 1000";
+  const started = Promise.withResolvers<void>();
+  await using server = await startModelServer(
+    scriptFor({
+      go: async (request, index) => {
+        if (index === 0) return call("InvokeAgent", { agent: "task", prompt: "DEAF", background: true });
+        await started.promise;
+        if (index === 1) return call("TaskStop", { id: "a1" });
+        return say(`Heard: ${request.lines.findLast(({ text }) => text.includes("has ended"))?.text}`);
+      },
+      // Each takes the whole grace of a command, one after the other: longer than that of TaskStop.
+      DEAF: (_, index) =>
+        index === 0
+          ? call("Bash", { command: deaf, background: true })
+          : call("Bash", { command: `echo ready; ${deaf}` }),
+    }),
+  );
+  const { host, conversation } = await openWith(place, server);
+  await using _ = host;
+  const interrupt = new AbortController();
+  for await (const event of conversation.run({ prompt }, interrupt.signal)) {
+    if (event.type === "agent" && event.event.type === "tool.output") started.resolve();
+    if (event.type === "tool.start" && event.tool === "TaskStop") interrupt.abort(interrupted());
+  }
+  await conversation.agents.next();
+  const second = await Array.fromAsync(conversation.run({ prompt }, host.signal));
+  expect(JSON.stringify(second.filter(({ type }) => type === "text.done"))).toContain("the agent was stopped");
+}, 30_000);

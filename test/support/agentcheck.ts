@@ -2,8 +2,10 @@ import { Database } from "bun:sqlite";
 import type { Totals } from "../../lib/engine/end.ts";
 import type { AgentEvent, Event } from "../../lib/engine/event.ts";
 import { exitByCode } from "../../lib/errors.ts";
+import { textOfParts } from "../../lib/session/content.ts";
 import type { LoggedItem } from "../../lib/session/item.ts";
 import { openStore } from "../../lib/session/store.ts";
+import { taskSendName } from "../../lib/tools/agentcalls.ts";
 import { type Answer, parentName } from "./agentscript.ts";
 import { processesNaming } from "./shell.ts";
 
@@ -31,6 +33,7 @@ export function problemsOf(ran: Ran): string[] {
   checkCounts(ran, agents, problems);
   checkUsage(ran, agents, problems);
   checkResults(ran, agents, problems);
+  checkMessages(ran, agents, problems);
   checkTraces(ran, agents, problems);
   return problems;
 }
@@ -117,6 +120,25 @@ function checkResults(ran: Ran, agents: readonly AgentRun[], problems: string[])
     if (isRepeated || isLost)
       problems.push(`the result of ${id} (${status}) came ${came.length} times: ${came.join()}`);
   }
+}
+
+/** A message that an agent took is in its log, when it came to its own end. */
+function checkMessages({ database, events }: Ran, agents: readonly AgentRun[], problems: string[]): void {
+  const store = openStore(database);
+  const taken = new Set(
+    events.flatMap((event) => (event.type === "tool.end" && event.tool === taskSendName && event.ok ? [event.id] : [])),
+  );
+  for (const event of events) {
+    if (event.type !== "tool.start" || !taken.has(event.id)) continue;
+    const { id, message } = event.input as { id: string; message: string };
+    const agent = agents.find((one) => one.id === id);
+    if (agent?.status !== "ok") continue;
+    const isRead = store
+      .items(agent.session)
+      .some((item) => item.kind === "user" && textOfParts(item.parts) === message);
+    if (!isRead) problems.push(`${id} has not read "${message}"`);
+  }
+  store.close();
 }
 
 type Delivery = Extract<LoggedItem, { kind: "result" | "note" }>;

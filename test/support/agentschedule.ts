@@ -38,6 +38,10 @@ export class AgentSchedule implements Disposable {
   /** A limit of requests, and those that the server has seen. */
   maxTurns = Infinity;
   #requests = 0;
+  /** A number for each request and each answer, in their order. */
+  #moment = 0;
+  #askedByParent = 0;
+  readonly #answered = new Map<string, number>();
 
   constructor(options: Options) {
     this.#options = options;
@@ -53,6 +57,7 @@ export class AgentSchedule implements Disposable {
     const release = () => {
       const answer = this.#options.answer(request);
       if (answer.kind === "lost") this.#requests--;
+      this.#answered.set(who, ++this.#moment);
       this.#holds.push(...answer.holds);
       if (this.#isOpen) this.#free();
       if (who !== parentName && this.#options.conversation().mode === "plan")
@@ -157,11 +162,15 @@ export class AgentSchedule implements Disposable {
       await new Promise((turn) => setImmediate(turn));
   }
 
-  /** The last request of a run is its own: it is on its way when an agent asks now. */
+  /**
+   * The last request of a run is its own. An agent may have sent its request before that and have been slower, so only
+   * one counts whose cause came after the parent's last request.
+   */
   #checkLimit(who: string): void {
     this.#requests++;
-    const isLast = this.#requests >= this.maxTurns && who !== parentName;
-    if (isLast && !this.#pending.some((pending) => pending.who === parentName))
+    this.#moment++;
+    if (who === parentName) this.#askedByParent = this.#moment;
+    else if (this.#requests >= this.maxTurns && (this.#answered.get(who) ?? 0) > this.#askedByParent)
       this.problems.push(`request ${this.#requests} of ${this.maxTurns} was one of ${who}`);
   }
 

@@ -132,31 +132,36 @@ export class AgentScript {
   #anyStep(random: () => number): Step {
     const unique = this.#names++;
     const path = `made-${unique}.txt`;
-    switch (Math.floor(random() * 14)) {
-      case 0:
+    switch (pick(kinds, random)) {
+      case "missing":
         return { part: call("Read", { path: `missing-${unique}.txt` }) };
-      case 1:
+      case "fails":
         return { part: call("Bash", { command: `exit 3 # ${unique}` }) };
-      case 2: {
+      case "waits": {
         const pipe = pipes[unique % pipes.length] ?? "";
-        return { part: call("Bash", { command: `read line < ${pipe} # ${unique}` }), holds: [pipe] };
+        const trap = random() < 0.1 ? "trap '' TERM INT; " : "";
+        return { part: call("Bash", { command: `${trap}read line < ${pipe} # ${unique}` }), holds: [pipe] };
       }
-      case 3:
+      case "sleeps":
         return { part: call("Bash", { command: `sleep 1000 # ${unique}`, background: true }) };
-      case 4:
+      case "unknown":
         return { part: call("Nothing", { unique }) };
-      case 5:
+      case "echoes":
         return { part: call("Bash", { command: `echo made > ${path}` }), writes: [path] };
-      case 6:
-      case 7:
-      case 8:
-      case 9:
+      case "reads":
         return { part: call("Read", { path: "a.txt", start_line: 1 + unique }) };
       default:
         return { part: call("Write", { path, content: "made\n" }), writes: [path] };
     }
   }
 }
+
+/** The calls that any conversation makes, each as often as it is here. Commands take the most time. */
+const kinds: readonly string[] = [
+  ..."missing fails waits sleeps unknown echoes".split(" "),
+  ...Array.from({ length: 6 }, () => "reads"),
+  ...Array.from({ length: 8 }, () => "writes"),
+];
 
 /** A project with what the script uses, and an agent that reaches its limit soon. */
 export function placeForAgents(): Place {
