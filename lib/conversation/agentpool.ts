@@ -66,7 +66,8 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   async start(request: AgentRequest, { call, signal }: Pick<ToolContext, "call" | "signal">): Promise<ToolResult> {
-    const { agent: name, schema, background = false } = request;
+    const { agent: name, prompt, schema, background = false } = request;
+    if (prompt.trim() === "") return failed("The agent was not started: its prompt is empty.");
     const key = background ? undefined : this.#keyOf(request);
     const known = key === undefined ? undefined : this.#answers.find(key);
     if (known !== undefined) return known;

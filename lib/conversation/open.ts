@@ -1,3 +1,4 @@
+import type { AgentDefinition } from "../agents/agents.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
@@ -21,7 +22,7 @@ import { Conversation } from "./conversation.ts";
 import type { Host } from "./host.ts";
 import { introduction } from "./introduction.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
-import { agentOfRun, settingsAs } from "./runas.ts";
+import { agentOfRun, limitSetBy, settingsAs } from "./runas.ts";
 import type { RunPatch } from "./runpatch.ts";
 import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
@@ -91,7 +92,7 @@ export async function openConversation(
     ...introduction(introduced),
     agents: agentSource({ settings, store, connected, toolkit, skills, agents, session: session.info }),
     ...opened,
-    ledger: openLedger(limitsOf(settings)),
+    ledger: openLedger(limitsOf(settings, agent)),
     ...outputs,
     watchKey: watchForKey(connected.key),
     hooks: await hooksOf(definitions.hooks, post),
@@ -175,10 +176,11 @@ function resumeLine(id: string, settings: Settings, connection: ConnectionFacts 
   return ["koda exec --resume", id, ...settings.resumeFlags].join(" ");
 }
 
-function limitsOf({ loaded: { config } }: Settings): Limits {
+function limitsOf({ loaded: { config } }: Settings, agent: AgentDefinition | undefined): Limits {
   const { maxTurns, maxTokens, maxCostUsd } = config.limits;
   return {
     maxTurns,
+    ...(agent?.maxTurns === maxTurns && { setBy: limitSetBy(agent.name) }),
     ...(maxTokens !== undefined && { maxTokens }),
     ...(maxCostUsd !== undefined && { maxCostUsd }),
   };

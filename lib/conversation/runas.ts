@@ -25,11 +25,18 @@ export function agentOfRun({ agent: name }: Settings, { agents, recorded }: Run)
   throw new KodaError("usage", `--agent ${wanted}: ${whyUnknown(wanted, [...agents.byName.keys()])}`);
 }
 
-/** Names the nearest agent. */
+/** The end of a message about a name that is no agent's. */
 export function whyUnknown(name: string, names: readonly string[]): string {
   const meant = nearest(name, names);
   const hint = meant === undefined ? `the agents are ${names.join(", ")}` : `did you mean "${meant}"?`;
-  return name === forkName ? "a fork has a conversation to begin with" : `no agent has that name (${hint})`;
+  return name === forkName
+    ? "a fork begins with the conversation that starts it, and a run has none"
+    : `no agent has that name (${hint})`;
+}
+
+/** The source of an agent's limit, for messages. */
+export function limitSetBy(agent: string): string {
+  return `max_turns of the agent "${agent}"`;
 }
 
 /** The settings of a run as this agent: nothing is wider than its definition, whatever the flags say. */
