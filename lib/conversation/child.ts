@@ -23,7 +23,7 @@ import { type Connection, connectionBeside } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { sourceOf, skillsFrom } from "./definitions.ts";
 import { introduction } from "./introduction.ts";
-import { settingsAs, whyUnknown } from "./runas.ts";
+import { limitSetBy, settingsAs, whyUnknown } from "./runas.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import { ToolCatalog } from "./toolcatalog.ts";
@@ -113,7 +113,7 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
     ...introduction(introduced),
     ...shared,
     system: definition === undefined ? system : systemOf(definition),
-    ledger: openLedger({ maxTurns, setBy: `max_turns of the agent "${wanted.name}"` }, ledger),
+    ledger: openLedger({ maxTurns, setBy: limitSetBy(wanted.name) }, ledger),
     watchKey,
     hooks: hooks && hooksOnCalls(hooks),
     resume: null,

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from "../agents/agents.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
@@ -21,7 +22,7 @@ import { Conversation } from "./conversation.ts";
 import type { Host } from "./host.ts";
 import { introduction } from "./introduction.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
-import { agentOfRun, settingsAs } from "./runas.ts";
+import { agentOfRun, limitSetBy, settingsAs } from "./runas.ts";
 import type { RunPatch } from "./runpatch.ts";
 import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
@@ -83,7 +84,7 @@ export async function openConversation(
     ...introduction({ ...introduced, skills: toolkit.skills }),
     agents: agentSource(family),
     ...opened,
-    ledger: openLedger(limitsOf(settings)),
+    ledger: openLedger(limitsOf(settings, agent)),
     ...outputs,
     watchKey: watchForKeys(keys),
     hooks: await hooksOf(definitions.hooks, post),
@@ -172,10 +173,11 @@ function resumeLine(id: string, settings: Settings, connection: ConnectionFacts 
   return ["koda exec --resume", id, ...settings.resumeFlags].join(" ");
 }
 
-function limitsOf({ loaded: { config } }: Settings): Limits {
+function limitsOf({ loaded: { config } }: Settings, agent: AgentDefinition | undefined): Limits {
   const { maxTurns, maxTokens, maxCostUsd } = config.limits;
   return {
     maxTurns,
+    ...(agent?.maxTurns === maxTurns && { setBy: limitSetBy(agent.name) }),
     ...(maxTokens !== undefined && { maxTokens }),
     ...(maxCostUsd !== undefined && { maxCostUsd }),
   };

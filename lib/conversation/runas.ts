@@ -33,13 +33,18 @@ function whyMissing(name: string, { broken }: Agents, skipped: readonly string[]
   return broken.get(name) ?? (file === undefined ? undefined : `"${file}" needs --trust-project`);
 }
 
-/** Names the nearest agent. */
+/** The end of a message about a name that is no agent's. */
 export function whyUnknown(name: string, names: readonly string[]): string {
   const meant = nearest(name, names);
   const hint = meant === undefined ? `the agents are ${names.join(", ")}` : `did you mean "${meant}"?`;
   return name === forkName
     ? "a fork begins with the conversation of whoever starts it; --fork ID copies a session"
     : `no agent has that name (${hint})`;
+}
+
+/** The source of an agent's limit, for messages. */
+export function limitSetBy(agent: string): string {
+  return `max_turns of the agent "${agent}"`;
 }
 
 /** The settings of a run as this agent: nothing is wider than its definition, whatever the flags say. */

@@ -1,7 +1,6 @@
 import { noEffect } from "../trust/claim.ts";
-import { type AgentRequest, invokeAgentName, taskSendName } from "./agentcalls.ts";
+import { type AgentRequest, invokeAgentName } from "./agentcalls.ts";
 import about from "./invoke-agent.md" with { type: "text" };
-import sendAbout from "./task-send.md" with { type: "text" };
 import { failed, inputOf, type Tool } from "./tool.ts";
 
 /** An agent as the model is told of it. */
@@ -37,19 +36,3 @@ export function invokeAgentTool(agents: readonly Offered[]): Tool<AgentRequest> 
 }
 
 const wantsPrompt = "Say everything that it needs to know, and what to answer.";
-
-type Message = { id: string; message: string };
-
-export const taskSendTool = {
-  name: taskSendName,
-  about: sendAbout,
-  input: inputOf({ id: { type: "string" }, message: { type: "string" } }, ["id", "message"]),
-  claim: () => noEffect,
-  async run({ id, message }, { agents, tasks }) {
-    if (message.trim() === "") return failed(`Nothing was sent: "message" is empty.`);
-    const sent = agents.send(id, message);
-    if (sent !== undefined) return sent;
-    const isCommand = tasks.list().some((task) => task.id === id);
-    return failed(isCommand ? `"${id}" is a command, which takes no messages` : `There is no background agent "${id}"`);
-  },
-} satisfies Tool<Message>;

@@ -1,13 +1,16 @@
 import type { TaskView } from "../shell/background.ts";
 import { countsOf, showOutput } from "../shell/summary.ts";
 import { noEffect } from "../trust/claim.ts";
+import { taskSendName } from "./agentcalls.ts";
 import listAbout from "./task-list.md" with { type: "text" };
 import outputAbout from "./task-output.md" with { type: "text" };
+import sendAbout from "./task-send.md" with { type: "text" };
 import stopAbout from "./task-stop.md" with { type: "text" };
 import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 type Context = Pick<ToolContext, "tasks" | "agents">;
 type Named = { id: string };
+type Message = Named & { message: string };
 
 const nothing = inputOf({});
 const named = inputOf({ id: { type: "string" } }, ["id"]);
@@ -39,6 +42,15 @@ export const taskStopTool = {
   run: stop,
 } satisfies Tool<Named>;
 
+/** Offered only where agents can be started. */
+export const taskSendTool = {
+  name: taskSendName,
+  about: sendAbout,
+  input: inputOf({ id: { type: "string" }, message: { type: "string" } }, ["id", "message"]),
+  claim,
+  run: send,
+} satisfies Tool<Message>;
+
 async function list(_: Record<string, never>, { tasks, agents }: Context): Promise<ToolResult> {
   const all = [...tasks.list().map(describe), ...agents.list()];
   return succeeded(all.length === 0 ? "There are no background tasks." : all.join("\n"));
@@ -63,6 +75,12 @@ async function stop(
   const task = await tasks.stop(id);
   if (task === undefined) return (await agents.stop(id, { signal })) ?? unknown(id, { tasks, agents });
   return succeeded(wasRunning ? describe(task) : `It had already ended. ${describe(task)}`);
+}
+
+async function send({ id, message }: Message, { tasks, agents }: Context): Promise<ToolResult> {
+  const isCommand = tasks.list().some((task) => task.id === id);
+  if (isCommand) return failed(`"${id}" is a command, which takes no messages.`);
+  return agents.send(id, message) ?? unknown(id, { tasks, agents });
 }
 
 function describe({ id, command, state, elapsedMs }: TaskView): string {

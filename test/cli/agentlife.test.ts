@@ -234,3 +234,38 @@ test("people see what an agent was refused, once", async () => {
   const lines = stderr.split("\n").filter((line) => line.startsWith("[a1 task] ! egress"));
   expect(lines).toEqual([expect.stringContaining("alpha.example:443 refused: not on the allowlist")]);
 });
+
+test("an agent without a task is not started, and an empty message is not sent", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({
+      go: [
+        invoke("fork", " \n"),
+        invoke("explore", "NEVER", { background: true }),
+        reply(call("TaskSend", { id: "a1", message: "" }), call("TaskSend", { id: "a2", message: "more" })),
+        call("TaskStop", { id: "a1" }),
+        say("End."),
+      ],
+      NEVER: () => hang(),
+    }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  expect(resultsIn(server.requests.at(-1)).slice(0, 4)).toEqual([
+    "The agent was not started: its prompt is empty.",
+    'The agent runs in the background as "a1".',
+    "The message is empty.",
+    'There is no background task "a2". There are: a1.',
+  ]);
+  expect([end.tools, end.agents]).toEqual([
+    { ok: 2, failed: 3, denied: 0 },
+    { ok: 0, failed: 0, cancelled: 1 },
+  ]);
+});
+
+test("a run as an agent that reaches the limit of its definition says whose limit it is", async () => {
+  await using place = makePlace();
+  defineAgent(place, "short", "---\nname: short\ndescription: Short.\nmax_turns: 1\n---\nBe short.\n");
+  await using server = await startModelServer([call("List", { path: "." })]);
+  const { end } = await exec(place, server, ["--agent", "short", "go"]);
+  expect(end.error?.message).toBe('Request limit reached: 1 (max_turns of the agent "short")');
+});
