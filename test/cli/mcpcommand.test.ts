@@ -211,7 +211,10 @@ test("a server that does not answer in time is told so", async () => {
   await using place = makePlace();
   configure(place, { mcp: { servers: { silent: serverOf({ silent: true }, { start_timeout: "300ms" }) } } });
   const { exit, stdout } = await mcp(place, "check");
-  expect({ exit, stdout }).toEqual({ exit: 1, stdout: expect.stringContaining("timed out") });
+  expect({ exit, stdout }).toEqual({
+    exit: 1,
+    stdout: expect.stringContaining("it did not answer within 300ms (start_timeout)"),
+  });
 });
 
 test("names of servers are completed", async () => {
