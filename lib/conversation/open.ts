@@ -2,18 +2,16 @@ import type { AgentDefinition } from "../agents/agents.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
-import type { HookConfig, Mode } from "../config/config.ts";
+import type { Mode } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import { watchForKeys } from "../engine/exposure.ts";
-import type { Hooks } from "../engine/hooks.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
 import type { ModelInfo } from "../model/model.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts, EnvironmentFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
-import { finishName } from "../tools/finish.ts";
 import { buildGate } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
 import { agentSource, systemOf } from "./child.ts";
@@ -27,8 +25,8 @@ import type { RunPatch } from "./runpatch.ts";
 import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
+import { openUserHooks } from "./userhooks.ts";
 import { type Definitions, definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
-import { ownToolNames } from "./skilltools.ts";
 import { openToolkit } from "./toolkit.ts";
 import ownSystem from "./system.md" with { type: "text" };
 import { toolChoice, toolsOf } from "./tools.ts";
@@ -87,7 +85,7 @@ export async function openConversation(
     ledger: openLedger(limitsOf(settings, agent)),
     ...outputs,
     watchKey: watchForKeys(keys),
-    hooks: await hooksOf(definitions.hooks, post),
+    hooks: await openUserHooks(definitions.hooks, post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
@@ -155,16 +153,6 @@ function assertUsable(settings: Settings): void {
   toolsOf(settings);
   parseRules(settings.loaded.config.egress);
   parseUpstream(settings.env);
-}
-
-/** Most runs have none, and load nothing for them. */
-async function hooksOf(hooks: readonly HookConfig[], post: (event: Event) => void): Promise<Hooks | undefined> {
-  if (hooks.length === 0) return undefined;
-  const { openHooks } = await import("../hooks/hooks.ts");
-  return openHooks(hooks, {
-    tools: [...ownToolNames, finishName],
-    warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
-  });
 }
 
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */
