@@ -121,7 +121,7 @@ test("a server that changes its tools changes them with the next request", async
       { name: "new", does: "echo" },
     ],
   } as const;
-  configure(place, { mcp: { servers: { s: serverOf(plan) } } });
+  configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
   const uses = [call("s__new", { c: 3 }), call("s__old")];
   await using model = await startModelServer(onceOffered("s__new", [call("s__grow")], [uses, say("Done.")]));
   const { events } = await exec(place, model, ["go"]);
@@ -134,7 +134,7 @@ test("tools that change while they are listed are listed again", async () => {
   await using place = makePlace();
   const overtake = { name: "overtake", does: "overtake" } as const;
   const plan = { tools: [overtake], grown: [overtake, { name: "new", does: "echo" }] } as const;
-  configure(place, { mcp: { servers: { s: serverOf(plan) } } });
+  configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
   const uses = [call("s__new", { d: 4 }), say("Done.")];
   await using model = await startModelServer(onceOffered("s__new", [call("s__overtake")], uses));
   const { events } = await exec(place, model, ["go"]);

@@ -150,7 +150,9 @@ test("all that a server adds to each request is bounded, and its notes end where
 test("a server that changes hundreds of tools is told in a line", async () => {
   await using place = makePlace();
   const grown = Array.from({ length: 300 }, (_, index) => ({ name: `grown-${index}` }));
-  configure(place, { mcp: { servers: { s: serverOf({ tools: [{ name: "grow", does: "grow" }], grown }) } } });
+  configure(place, {
+    mcp: { servers: { s: serverOf({ tools: [{ name: "grow", does: "grow" }], grown }, { required: true }) } },
+  });
   await using model = await startModelServer(onceOffered("s__grown-0", [call("s__grow")], [say("Done.")]));
   const { events } = await exec(place, model, ["go"]);
   const message = events.flatMap((event) => (event.type === "notice" && event.code === "tools" ? [event.message] : []));

@@ -230,7 +230,7 @@ test("a server that has forgotten the session is connected to again", async () =
   const forgets = (_: Request, body: string) =>
     body.includes("tools/call") && calls++ === 0 ? new Response("what session?", { status: 404 }) : undefined;
   using server = startMcpHttp({ session: "s-1", first: forgets });
-  configure(place, { mcp: { servers: { web: { url: server.url } } } });
+  configure(place, { mcp: { servers: { web: { url: server.url, required: true } } } });
   await using model = await startModelServer(untilSaid("said", [], (n) => call("web__ask", { n })));
   const { events } = await exec(place, model, ["go"]);
   const [first] = results(events);
