@@ -11,7 +11,7 @@ import type { OutputStore } from "../session/outputs.ts";
 import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
 import type { Item } from "../session/item.ts";
 import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
-import { agentResult } from "./agentresult.ts";
+import { type AgentResult, agentResult } from "./agentresult.ts";
 import { type AgentRun, endUnbegun, runAgent } from "./agentrun.ts";
 import { BackgroundAgent } from "./backgroundagent.ts";
 import type { Conversation } from "./conversation.ts";
@@ -28,7 +28,7 @@ export type AgentSource = {
   /** The greatest number in the ids of agents of earlier runs. */
   lastBefore(parent: Conversation): number;
   /** Notes on those that were in the background then. */
-  leftBefore(): readonly Item[];
+  leftBefore(parent: Conversation): readonly Item[];
   /** The agents in the background whose answers a recording has next; undefined where none tells. */
   due(): readonly string[] | undefined;
   /** Called when the model is given answers, for a recording. */
@@ -101,7 +101,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     return result;
   }
 
-  #resultOf({ child, call }: Started): (outcome: Outcome) => ToolResult {
+  #resultOf({ child, call }: Started): (outcome: Outcome) => AgentResult {
     const asked = { session: child.parts.session.id, call, outputs: this.#options.outputs };
     return (outcome) => agentResult(outcome, asked);
   }

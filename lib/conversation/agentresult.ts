@@ -1,7 +1,8 @@
 import type { Outcome } from "../engine/outcome.ts";
+import type { ItemOf } from "../session/item.ts";
 import type { OutputStore } from "../session/outputs.ts";
 import { excerptOf } from "../tools/web/excerpt.ts";
-import { failed, succeeded, type ToolResult } from "../tools/tool.ts";
+import { failed, resultText, succeeded, type ToolResult } from "../tools/tool.ts";
 
 type Asked = {
   /** The agent's own. */
@@ -11,11 +12,19 @@ type Asked = {
   outputs: OutputStore;
 };
 
+export type AgentResult = ToolResult & { agent: string };
+
 /** The answer of an agent as its parent reads it. */
-export function agentResult(outcome: Outcome, { session, ...store }: Asked): ToolResult {
+export function agentResult(outcome: Outcome, { session, ...store }: Asked): AgentResult {
   const { text, output } = excerptOf(agentText(outcome), store);
   const result = (outcome.status === "done" ? succeeded : failed)(text);
   return { ...result, agent: session, ...(output !== undefined && { output }) };
+}
+
+/** The answer of an agent in the background as a message, which no call asked for. */
+export function answerNote(who: string, { agent, ...result }: AgentResult): ItemOf<"note"> {
+  const text = `[koda: the background agent ${who} has ended. Its answer:]\n\n${resultText(result)}`;
+  return { kind: "note", text, agent };
 }
 
 function agentText(outcome: Outcome): string {

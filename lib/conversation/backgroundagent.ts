@@ -3,15 +3,15 @@ import type { Outcome } from "../engine/outcome.ts";
 import type { Input } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import { shortened } from "../session/graphemes.ts";
-import { failed, resultText, succeeded, type ToolResult } from "../tools/tool.ts";
+import { failed, succeeded, type ToolResult } from "../tools/tool.ts";
+import { type AgentResult, answerNote } from "./agentresult.ts";
 import type { Conversation } from "./conversation.ts";
 
-type Started = { tag: AgentTag; child: Conversation; prompt: string; resultOf: (outcome: Outcome) => ToolResult };
+type Started = { tag: AgentTag; child: Conversation; prompt: string; resultOf: (outcome: Outcome) => AgentResult };
 
 /** An agent in the background. The model sees its result once, whether it asks for it or not. */
 export class BackgroundAgent {
   readonly #started: Omit<Started, "child">;
-  readonly #session: string;
   /** Undefined when it takes no more messages. */
   #child: Conversation | undefined;
   readonly #stop = new AbortController();
@@ -22,12 +22,11 @@ export class BackgroundAgent {
   #stepsLeftOut = 0;
   #outcome: Outcome | undefined;
   /** Made when it is first asked for, since storing a long answer may fail. */
-  #result: ToolResult | undefined;
+  #result: AgentResult | undefined;
   #isSeen = false;
 
   constructor({ child, ...started }: Started) {
     this.#started = started;
-    this.#session = child.parts.session.id;
     this.#child = child;
   }
 
@@ -100,12 +99,10 @@ export class BackgroundAgent {
   takeResult(): Input | undefined {
     if (this.#outcome === undefined || this.#isSeen) return undefined;
     const { id, name } = this.#started.tag;
-    const answer = resultText(this.#seen(this.#outcome));
-    const text = `[koda: the background agent "${id}" (${name}) has ended. Its answer:]\n\n${answer}`;
-    return { kind: "result", item: { kind: "note", text, agent: this.#session } };
+    return { kind: "result", item: answerNote(`"${id}" (${name})`, this.#seen(this.#outcome)) };
   }
 
-  #seen(outcome: Outcome): ToolResult {
+  #seen(outcome: Outcome): AgentResult {
     this.#result ??= this.#started.resultOf(outcome);
     this.#isSeen = true;
     return this.#result;

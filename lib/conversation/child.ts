@@ -18,6 +18,7 @@ import type { Gate } from "../trust/gate.ts";
 import { lowerMode } from "../trust/mode.ts";
 import rules from "./agent-rules.md" with { type: "text" };
 import type { AgentSource, WantedAgent } from "./agentpool.ts";
+import { agentResult, answerNote } from "./agentresult.ts";
 import { toolsForAgent, forkName } from "./agenttools.ts";
 import { type Connection, connectionBeside } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
@@ -63,7 +64,7 @@ export function agentSource(family: Family): AgentSource {
       return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
     },
     lastBefore: (parent) => lastNumber(family, parent),
-    leftBefore: () => family.store.leftAgents(family.session).map(leftNote),
+    leftBefore: (parent) => family.store.leftAgents(family.session).map((left) => leftNote(left, parent)),
     due: () => family.traffic.answersDue(family.track),
     note: (agents) => family.traffic.noteAnswers(family.track, agents),
   };
@@ -190,11 +191,13 @@ function forkOf({ parts }: Conversation, { call: own }: WantedAgent, store: Stor
   return session;
 }
 
-function leftNote({ id, session, answer }: LeftAgent): ItemOf<"note"> {
-  const text =
-    answer === undefined
-      ? `[koda: the background agent "${id}" was stopped when the earlier run ended, and has no answer.]`
-      : `[koda: the background agent "${id}" has ended. Its answer:]\n\n${answer}`;
+/** An answer that came after its parent was killed is cut as any other. */
+function leftNote({ id, session, call, answer }: LeftAgent, { parts }: Conversation): ItemOf<"note"> {
+  if (answer !== undefined) {
+    const asked = { session, call, outputs: parts.session.outputs };
+    return answerNote(`"${id}"`, agentResult({ status: "done", text: answer }, asked));
+  }
+  const text = `[koda: the background agent "${id}" was stopped when the earlier run ended, and has no answer.]`;
   return { kind: "note", text, agent: session };
 }
 

@@ -170,7 +170,7 @@ export class Conversation implements AsyncDisposable {
       const stop = AbortSignal.any([signal, this.#life.signal]);
       const source = this.#hasBegun ? undefined : start.source;
       const words = yield* askHooks(turn, { source, request }, stop);
-      const left = !this.#hasBegun && session.resumed ? agents?.leftBefore() : [];
+      const left = !this.#hasBegun && session.resumed ? agents?.leftBefore(this) : [];
       this.#hasBegun = true;
       const { contextWindow } = turn.info;
       const told = { environment: environment(this.mode), left: left ?? [], skills, events, contextWindow };

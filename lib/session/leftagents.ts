@@ -8,14 +8,16 @@ export type LeftAgent = {
   /** The id by which the model knows it. */
   id: string;
   session: string;
+  /** The call that started it. */
+  call: string;
   /** Its answer, if it came to its end before the run did. */
   answer: string | undefined;
 };
 
-type Row = { seq: number; turn: number; agent: string; background: string | null };
+type Row = { seq: number; turn: number; call: string; agent: string; background: string | null };
 
 const selectAgents = `SELECT item.seq, item.turn, content.body ->> '$.agent' AS agent,
-    content.body ->> '$.background' AS background
+    content.body ->> '$.background' AS background, content.body ->> '$.call' AS call
   FROM item JOIN content ON content.id = item.content
   WHERE item.session = ? AND item.kind IN ('note', 'result') AND content.body ->> '$.agent' IS NOT NULL`;
 
@@ -28,10 +30,10 @@ export function leftAgents(db: Database, session: string): LeftAgent[] {
   );
   const counts = rows.filter((row) => !rollbacks.some(({ seq, turn }) => seq > row.seq && turn < row.turn));
   const delivered = new Set(counts.flatMap(({ agent, background }) => (background === null ? [agent] : [])));
-  return counts.flatMap(({ agent, background }) =>
+  return counts.flatMap(({ agent, background, call }) =>
     background === null || delivered.has(agent)
       ? []
-      : [{ id: background, session: agent, answer: answerOf(db, agent) }],
+      : [{ id: background, session: agent, call, answer: answerOf(db, agent) }],
   );
 }
 

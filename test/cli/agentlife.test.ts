@@ -269,3 +269,25 @@ test("a run as an agent that reaches the limit of its definition says whose limi
   const { end } = await exec(place, server, ["--agent", "short", "go"]);
   expect(end.error?.message).toBe('Request limit reached: 1 (max_turns of the agent "short")');
 });
+
+test("a long answer that came too late for its run is cut, and all of it can be recalled", async () => {
+  await using place = makePlace();
+  const answer = Array.from({ length: 2_000 }, (_, index) => `finding ${index} `).join("\n");
+  await using server = await startModelServer(
+    scriptFor({
+      "go on": [call("RecallContext", { output: "o1", range: "1999-2000" }), say("End.")],
+      go: (_, index) => (index === 0 ? invoke("explore", "LONG", { background: true }) : hang()),
+      LONG: () => say(answer),
+    }),
+  );
+  const child = start(place, ["exec", "--output", "jsonl", "--session", "s", ...using(server), "go"]);
+  await follow(child).until((line) => line.type === "agent" && line.event.type === "end");
+  child.kill("SIGKILL");
+  await child.exited;
+
+  await exec(place, server, ["--resume", "s", "go on"]);
+  const { lines } = server.requests.at(-1) ?? { lines: [] };
+  const [told] = lines.filter(({ text }) => text.includes("finding 0"));
+  expect(told?.text.length).toBeLessThan(20_000);
+  expect(lines.at(-1)?.text).toContain("finding 1999");
+});
