@@ -5,7 +5,7 @@ import { visibleLine } from "../visible.ts";
 import { describeEnd } from "./calls.ts";
 import type { LineWriter } from "./lines.ts";
 import { inline, oneLine, type Paint } from "./style.ts";
-import { tokens } from "./summary.ts";
+import { retryLine, tokens } from "./summary.ts";
 
 type AgentOptions = { paint: Paint; columns: () => number };
 
@@ -45,7 +45,7 @@ export class AgentLines {
         return `${title} ${mark} ${paint.dim(describeEnd(event, columns))}`;
       }
       case "retry":
-        return `${paint.yellow("↻")} ${inline(event.reason)}`;
+        return retryLine(event, paint);
       case "notice":
         return event.level === "info" ? undefined : `${paint.yellow("!")} ${visibleLine(event.message)}`;
       case "end":
