@@ -27,6 +27,11 @@ export function warnings({ sandbox }: Start): readonly string[] {
   return sandbox.filesystem === "open" ? sandbox.notes : [];
 }
 
+/** The reason of a retry, and when it comes. */
+export function retryLine({ reason, attempt, max, delay_ms: delay }: EventOf<"retry">, paint: Paint): string {
+  return paint.yellow(`↻ ${inline(reason)}`) + paint.dim(`; retry ${attempt} of ${max} in ${formatElapsed(delay)}`);
+}
+
 /** The outcome of the run, with its duration, tokens and calls. */
 export function summary(end: End, paint: Paint): string {
   const { usage, tools, files_changed: files, verify, agents } = end;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { defineAgent, invoke, resultsIn, scriptFor } from "../support/agents.ts";
 import { exec, koda, using } from "../support/koda.ts";
-import { call, hang, reply, say } from "../support/model-reply.ts";
+import { call, hang, problem, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -42,6 +42,15 @@ test("an error of several lines is one line of its agent", async () => {
   );
   const { stderr } = await koda(place, ["exec", ...using(server), "go"]);
   expect(stderr).toContain("[a1 task] ✗ failed: The answer does not match the schema after 2 repairs: ⏎ - (top level)");
+});
+
+test("a retry of an agent says when it comes", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({ go: [invoke("task", "WORK"), say("End.")], WORK: [problem(500, "boom"), say("Worked.")] }),
+  );
+  const { stderr } = await koda(place, ["exec", ...using(server), "go"]);
+  expect(stderr).toMatch(/\[a1 task\] ↻ .*"boom"; retry 1 of 5 in \d/);
 });
 
 test("a model without tools is told that there are none", async () => {
