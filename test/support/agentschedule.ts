@@ -41,6 +41,8 @@ export class AgentSchedule implements Disposable {
   /** A number for each request and each answer, in their order. */
   #moment = 0;
   #askedByParent = 0;
+  /** Those whose last answer was lost. */
+  readonly #lost = new Set<string>();
   readonly #answered = new Map<string, number>();
 
   constructor(options: Options) {
@@ -56,7 +58,7 @@ export class AgentSchedule implements Disposable {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     const release = () => {
       const answer = this.#options.answer(request);
-      if (answer.kind === "lost") this.#requests--;
+      if (answer.kind === "lost") this.#lost.add(who);
       this.#answered.set(who, ++this.#moment);
       this.#holds.push(...answer.holds);
       if (this.#isOpen) this.#free();
@@ -167,6 +169,8 @@ export class AgentSchedule implements Disposable {
    * one counts whose cause came after the parent's last request.
    */
   #checkLimit(who: string): void {
+    // The same request again.
+    if (this.#lost.delete(who)) return;
     this.#requests++;
     this.#moment++;
     if (who === parentName) this.#askedByParent = this.#moment;
