@@ -78,6 +78,7 @@ async function stop(
 }
 
 async function send({ id, message }: Message, { tasks, agents }: Context): Promise<ToolResult> {
+  if (message.trim() === "") return failed(`Nothing was sent: "message" is empty.`);
   const isCommand = tasks.list().some((task) => task.id === id);
   if (isCommand) return failed(`"${id}" is a command, which takes no messages.`);
   return agents.send(id, message) ?? unknown(id, { tasks, agents });
