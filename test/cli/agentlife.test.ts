@@ -291,3 +291,27 @@ test("a long answer that came too late for its run is cut, and all of it can be 
   expect(told?.text.length).toBeLessThan(20_000);
   expect(lines.at(-1)?.text).toContain("finding 1999");
 });
+
+test("eight agents work at once, and the ninth begins when one of them has ended", async () => {
+  await using place = makePlace();
+  const names = Array.from({ length: 9 }, (_, index) => `AGENT-${index + 1}`);
+  const eight = Promise.withResolvers<void>();
+  let asked = 0;
+  const answer = async () => {
+    if (++asked === 8) eight.resolve();
+    await eight.promise;
+    return say("done");
+  };
+  await using server = await startModelServer(
+    scriptFor({
+      go: [reply(...names.map((name) => invoke("explore", name))), say("End.")],
+      ...Object.fromEntries(names.map((name) => [name, answer])),
+    }),
+  );
+  const { events, end } = await exec(place, server, ["go"]);
+  expect(end.agents).toEqual({ ok: 9, failed: 0, cancelled: 0 });
+  const placesOf = (type: string) =>
+    events.flatMap((line, index) => (line.type === "agent" && line.event.type === type ? [index] : []));
+  const [firstEnd = 0] = placesOf("end");
+  expect(placesOf("session.start").filter((index) => index < firstEnd)).toHaveLength(8);
+});
