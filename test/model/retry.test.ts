@@ -98,7 +98,7 @@ describe.each(wires)("a request over the wire %s", (wire) => {
   test("that is silent is repeated", async () => {
     const { retry } = noting();
     await using server = await startModelServer([reply(wait(new Promise(() => {}))), say("awake")]);
-    const events = await converse(connectTo(server.url, wire, { retry, streamIdleMs: 40 }));
+    const events = await converse(connectTo(server.url, wire, { retry, streamIdleMs: 500 }));
     expect(retries(events)).toMatchObject([{ code: "silence" }]);
     expect(events.at(-1)).toMatchObject({ type: "end" });
   });

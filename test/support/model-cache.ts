@@ -15,7 +15,7 @@ export class PromptCache {
     const read = Math.max(0, ...marks.map((mark) => this.#longestKept(prefixes, mark)));
     const kept = Math.max(read, ...marks.map((mark) => prefixes[mark]?.length ?? 0));
     for (const mark of marks) this.#kept.add(prefixes[mark] ?? "");
-    return { input: tokens(prefixes.at(-1)?.length ?? 0), cached: tokens(read), written: tokens(kept - read) };
+    return { input: tokens(prefixes.at(-1)?.length ?? 0), cached: tokens(read), written: tokens(kept) - tokens(read) };
   }
 
   #longestKept(prefixes: readonly string[], mark: number): number {
