@@ -44,6 +44,7 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["--max-budget-usd", "write --max-cost USD"],
   ["--allowedTools, --allowed-tools, --tools", "write --allow-tool NAME, which gives the run these tools and no other"],
   ["--disallowedTools, --disallowed-tools, --exclude-tools", "write --deny-tool NAME"],
+  ["--agents", "write each agent into a file, agents/NAME.md beside your config.json; --agent NAME runs as one"],
   ["--strict-mcp-config", "write --bare --mcp-config FILE, which reads no other configuration"],
   ["--api-key", "write --api-key-env NAME, with the key in that variable"],
   ["--provider", "write -m PROVIDER/MODEL"],

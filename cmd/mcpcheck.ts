@@ -72,7 +72,13 @@ async function check(
   { controller: { signal } }: Stopper,
 ): Promise<Checked[]> {
   const lines = new SerialQueue();
-  const post = (event: Parameters<typeof linesOf>[0]) => void lines.run(() => printNote(...linesOf(event)));
+  const shown = new Set<string>();
+  // A server over HTTP is tried several times.
+  const post = (event: Parameters<typeof linesOf>[0]) => {
+    const fresh = linesOf(event).filter((line) => !shown.has(line));
+    for (const line of fresh) shown.add(line);
+    void lines.run(() => printNote(...fresh));
+  };
   try {
     await using workspace = await openWorkspace({
       settings,

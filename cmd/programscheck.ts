@@ -3,6 +3,7 @@ import { describeSkipped } from "../lib/config/describe.ts";
 import { configDirectory } from "../lib/config/paths.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
 import { definitionsFor } from "../lib/conversation/definitions.ts";
+import { userHookFaults } from "../lib/conversation/userhooks.ts";
 import type { CheckResult } from "./checks.ts";
 import { listedHook, listedServer } from "./listed.ts";
 import type { CurrentProject } from "./project.ts";
@@ -18,18 +19,18 @@ export function checkServerList(project: CurrentProject, loaded: LoadedConfig): 
 }
 
 /** The hooks of a run here. They are not run. */
-export function checkHooks(project: CurrentProject, loaded: LoadedConfig): CheckResult[] {
-  const { config, origins } = loaded;
+export async function checkHooks(project: CurrentProject, loaded: LoadedConfig): Promise<CheckResult[]> {
+  const { origins } = loaded;
+  const { plugins, hooks: all } = definitionsOf(project, loaded);
   const hooks = [
-    ...config.hooks.map((hook) => listedHook(hook, origins.get("hooks") ?? "default")),
-    ...definitionsOf(project, loaded).plugins.list.flatMap(({ name, hooks: own }) =>
-      own.map((hook) => listedHook(hook, `plugin ${name}`)),
-    ),
+    ...loaded.config.hooks.map((hook) => listedHook(hook, origins.get("hooks") ?? "default")),
+    ...plugins.list.flatMap(({ name, hooks: own }) => own.map((hook) => listedHook(hook, `plugin ${name}`))),
   ];
   const lines = hooks.map(
     ({ on, match, command, origin }) => `${on}${match === undefined ? "" : ` ${match}`}: ${command} (${origin})`,
   );
-  return [{ status: "ok", message: lines.join("\n") || "none", hooks }, ...skipped(loaded, ofHooks)];
+  const faults = (await userHookFaults(all)).map((message) => ({ status: "warn" as const, message }));
+  return [{ status: "ok", message: lines.join("\n") || "none", hooks }, ...faults, ...skipped(loaded, ofHooks)];
 }
 
 /** True for what is told with the servers or the hooks, and not with the rest of the configuration. */

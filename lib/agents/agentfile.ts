@@ -84,9 +84,12 @@ function turnsIn(value: unknown): number | undefined {
 /** Those of servers (`server__tool`, `server__*`) are known when these are connected. */
 function unknownTools(tools: readonly string[], known: readonly string[]): string[] {
   const unknown = tools.filter((tool) => !known.includes(tool) && !/^[\w-]+?__./.test(tool));
-  return unknown.map((tool) => {
-    const meant = nearest(tool, known);
-    const hint = meant === undefined ? `the tools are ${known.join(", ")}` : `did you mean "${meant}"?`;
-    return `unknown tool ${excerptOfYaml(tool)} in "tools" (${hint})`;
-  });
+  return unknown.map((tool) => `unknown tool ${excerptOfYaml(tool)} in "tools" (${hintFor(tool, known)})`);
+}
+
+function hintFor(tool: string, known: readonly string[]): string {
+  const [name = ""] = tool.split("(");
+  if (name !== tool && known.includes(name)) return `patterns for commands are not possible here: write "${name}"`;
+  const meant = nearest(tool, known);
+  return meant === undefined ? `the tools are ${known.join(", ")}` : `did you mean "${meant}"?`;
 }

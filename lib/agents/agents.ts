@@ -27,13 +27,18 @@ export type AgentDefinition = {
 };
 
 /** The agents of a run by name, and what is wrong with others. */
-export type Agents = { readonly byName: ReadonlyMap<string, AgentDefinition>; readonly notices: readonly string[] };
+export type Agents = {
+  readonly byName: ReadonlyMap<string, AgentDefinition>;
+  /** Why the file of a name is not loaded. */
+  readonly broken: ReadonlyMap<string, string>;
+  readonly notices: readonly string[];
+};
 
 /** `tools` are those that a definition may name, beside those of servers. */
 type AgentRequest = DefinitionRequest & { readonly tools: readonly string[] };
 
 /** With `--bare` a run has only these. */
-export const builtInAgents: Agents = withBuiltIn(new Map(), []);
+export const builtInAgents: Agents = withBuiltIn(new Map(), { broken: new Map(), notices: [] });
 
 const largestFile = 64 * 1024;
 
@@ -45,15 +50,17 @@ export function findAgents(request: AgentRequest): Agents {
   const fileOf = (entry: string) => (entry.endsWith(extension) ? entry : undefined);
   const { files, notices: unread } = findDefinitions("agents", fileOf, request);
   const own = new Map<string, AgentDefinition | undefined>();
+  const broken = new Map<string, string>();
   const notices = [...unread];
   for (const file of files) {
     const name = file.entry.slice(0, -extension.length);
     if (own.has(name)) continue;
     const read = readAgent(file, { name, known: request.tools });
     own.set(name, read.agent);
+    if (read.agent === undefined) broken.set(name, read.notices.join("; "));
     notices.push(...read.notices);
   }
-  return withBuiltIn(own, notices);
+  return withBuiltIn(own, { broken, notices });
 }
 
 const extension = ".md";
@@ -79,7 +86,10 @@ function readAgent(file: DefinitionFile, { name, known }: Named): { agent?: Agen
 }
 
 /** The built-in ones are parsed when they are first looked at. */
-function withBuiltIn(own: ReadonlyMap<string, AgentDefinition | undefined>, notices: readonly string[]): Agents {
+function withBuiltIn(
+  own: ReadonlyMap<string, AgentDefinition | undefined>,
+  found: Pick<Agents, "broken" | "notices">,
+): Agents {
   let all: ReadonlyMap<string, AgentDefinition> | undefined;
   const allOf = () => {
     const named = new Map([...builtInOnes(), ...own]);
@@ -89,7 +99,7 @@ function withBuiltIn(own: ReadonlyMap<string, AgentDefinition | undefined>, noti
     get byName() {
       return (all ??= allOf());
     },
-    notices,
+    ...found,
   };
 }
 

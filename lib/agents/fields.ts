@@ -39,7 +39,8 @@ export function toolsIn(value: unknown): readonly string[] | undefined {
 
 /** Aliases may make a circle of a list or a mapping. */
 export function excerptOfYaml(value: unknown): string {
-  if (value === undefined || value === null) return "missing";
+  if (value === undefined) return "missing";
+  if (value === null) return "empty";
   if (typeof value === "object") return Array.isArray(value) ? "a list" : "a mapping";
   const text = visibleLine(JSON.stringify(value));
   return text.length <= 60 ? text : `${text.slice(0, 59)}…`;

@@ -1,5 +1,6 @@
 import { ResultCache } from "../agents/resultcache.ts";
 import { Slots } from "../async/slots.ts";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import type { AgentTag, Event, Events } from "../engine/event.ts";
 import type { Ledger } from "../engine/ledger.ts";
 import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
@@ -11,7 +12,7 @@ import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
 import type { Item } from "../session/item.ts";
 import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
 import { type AgentResult, agentResult } from "./agentresult.ts";
-import { type AgentRun, runAgent } from "./agentrun.ts";
+import { type AgentRun, endUnbegun, runAgent } from "./agentrun.ts";
 import { BackgroundAgent } from "./backgroundagent.ts";
 import type { Conversation } from "./conversation.ts";
 import type { InboxSource } from "./inbox.ts";
@@ -28,6 +29,10 @@ export type AgentSource = {
   lastBefore(parent: Conversation): number;
   /** Notes on those that were in the background then. */
   leftBefore(parent: Conversation): readonly Item[];
+  /** The agents in the background whose answers a recording has next; undefined where none tells. */
+  due(): readonly string[] | undefined;
+  /** Called when the model is given answers, for a recording. */
+  note(agents: readonly string[]): void;
 };
 
 type PoolOptions = {
@@ -40,6 +45,8 @@ type PoolOptions = {
   /** See AgentSource. */
   lastBefore: () => number;
   outputs: OutputStore;
+  /** For recordings and replays. */
+  source: Pick<AgentSource, "due" | "note"> | undefined;
   events: Pick<Events, "post">;
   ledger: Ledger;
 };
@@ -51,6 +58,7 @@ const mostAgents = 8;
 
 /** The agents that a conversation has started. Those in the background live until the conversation is closed. */
 export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
+  #diverged: KodaError | undefined;
   readonly counts = { ok: 0, failed: 0, cancelled: 0 };
   readonly #options: PoolOptions;
   readonly #slots = new Slots(mostAgents);
@@ -66,13 +74,13 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   async start(request: AgentRequest, { call, signal }: Pick<ToolContext, "call" | "signal">): Promise<ToolResult> {
-    const { agent: name, prompt, schema, background = false } = request;
-    if (prompt.trim() === "") return failed("The agent was not started: its prompt is empty.");
+    const { agent: name, schema, background = false } = request;
     const key = background ? undefined : this.#keyOf(request);
     const known = key === undefined ? undefined : this.#answers.find(key);
     if (known !== undefined) return known;
     // Before anything is awaited, so that the calls of a reply have ids in their order.
     const tag = { id: this.#nextId(), name };
+    using counted = this.#count();
     const keep = key === undefined ? undefined : this.#answers.begin(key);
     const fault = schema && (await schemaFault(schema));
     if (fault !== undefined) return failed(`The agent was not started: its schema cannot be used: ${fault}`);
@@ -84,8 +92,10 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       return failed(`The agent was not started: ${error.message}`);
     }
     const started = { tag, child, request, call };
-    if (background) return this.#runBehind(started);
+    if (background) return this.#runBehind(started, counted.move());
     const outcome = await this.#follow(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
+    const diverged = divergenceIn(outcome);
+    if (diverged !== undefined) throw diverged;
     const result = this.#resultOf(started)(outcome);
     if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, child.parts.session.files);
     return result;
@@ -96,7 +106,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     return (outcome) => agentResult(outcome, asked);
   }
 
-  #runBehind(started: Started): ToolResult {
+  #runBehind(started: Started, counted: Disposable): ToolResult {
     const { tag, child, request } = started;
     const agent = new BackgroundAgent({ tag, child, prompt: request.prompt, resultOf: this.#resultOf(started) });
     this.#background.set(tag.id, agent);
@@ -107,9 +117,22 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       onOver: () => agent.close(),
     };
     const life = AbortSignal.any([agent.signal, this.#life.signal]);
-    void this.#follow(observed, life, (outcome) => agent.end(outcome));
+    void this.#follow(observed, life, (outcome) => {
+      counted[Symbol.dispose]();
+      this.#diverged ??= divergenceIn(outcome);
+      agent.end(outcome);
+    });
     const told = succeeded(`The agent runs in the background as "${tag.id}".`);
     return { ...told, agent: child.parts.session.id, background: tag.id };
+  }
+
+  /** Before any of a reply sends a request, all of them are counted: they share what is left. */
+  #count(): DisposableStack {
+    const { ledger } = this.#options;
+    const counted = new DisposableStack();
+    ledger.agents++;
+    counted.defer(() => void ledger.agents--);
+    return counted;
   }
 
   #runOf({ tag, child, request: { prompt, schema } }: Started): AgentRun {
@@ -126,9 +149,9 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     return this.#background.get(id)?.look();
   }
 
-  async stop(id: string): Promise<ToolResult | undefined> {
+  async stop(id: string, { signal }: Pick<ToolContext, "signal">): Promise<ToolResult | undefined> {
     const agent = this.#background.get(id);
-    await agent?.stop();
+    if (agent !== undefined) await unlessAborted(agent.stop(), signal);
     return agent?.look();
   }
 
@@ -137,12 +160,23 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   get isEmpty(): boolean {
-    return ![...this.#background.values()].some((agent) => agent.isUnseen);
+    return this.#diverged === undefined && !this.#due.some(([, agent]) => agent.isUnseen);
+  }
+
+  /** In a replay results come when they did, however fast the agents are. */
+  async ready(): Promise<void> {
+    if (this.#options.source?.due() !== undefined) await Promise.all(this.#due.map(async ([, agent]) => agent.ended));
   }
 
   /** The results that the model has not seen. */
   take(): Input[] {
-    return [...this.#background.values()].flatMap((agent) => agent.takeResult() ?? []);
+    if (this.#diverged !== undefined) throw this.#diverged;
+    const taken = this.#due.flatMap(([id, agent]) => {
+      const input = agent.takeResult();
+      return input === undefined ? [] : [{ id, input }];
+    });
+    if (taken.length > 0) this.#options.source?.note(taken.map(({ id }) => id));
+    return taken.map(({ input }) => input);
   }
 
   /** Settles when there is a result that the model has not seen, or when no agent runs in the background. */
@@ -151,8 +185,16 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     if (this.isEmpty && running.length > 0) await Promise.race(running.map((agent) => agent.ended));
   }
 
+  /** The agents in the background whose results are due once they have ended. */
+  get #due(): readonly (readonly [id: string, agent: BackgroundAgent])[] {
+    const due = this.#options.source?.due();
+    if (due === undefined) return [...this.#background];
+    const agents = due.map((id) => [id, this.#background.get(id)] as const);
+    return agents.flatMap(([id, agent]) => (agent === undefined ? [] : [[id, agent] as const]));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#life.abort(new KodaError("stopped", "the conversation was closed"));
+    this.#life.abort(new KodaError("stopped", "the run ended"));
     await Promise.all(this.#running);
   }
 
@@ -165,24 +207,17 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
 
   async #counted(run: AgentRun, signal: AbortSignal, onEnd?: (outcome: Outcome) => void): Promise<Outcome> {
     const outcome = await this.#inSlot(run, signal);
-    this.counts[outcome.status === "done" ? "ok" : signal.aborted ? "cancelled" : "failed"]++;
+    this.counts[endOf(outcome, signal)]++;
     onEnd?.(outcome);
     return outcome;
   }
 
   async #inSlot(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
-    const { ledger } = this.#options;
     try {
       using _ = await this.#slots.take(signal);
-      ledger.agents++;
-      try {
-        return await runAgent(run, signal);
-      } finally {
-        ledger.agents--;
-      }
+      return await runAgent(run, signal);
     } catch (error) {
-      await run.child[Symbol.asyncDispose]();
-      return outcomeOfError(error, signal, "");
+      return await endUnbegun(run, outcomeOfError(error, signal, ""));
     }
   }
 
@@ -195,4 +230,16 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     this.#lastNumber ??= this.#options.lastBefore();
     return `a${++this.#lastNumber}`;
   }
+}
+
+/** An agent that asks something else than in the recording ends the replay. */
+function divergenceIn(outcome: Outcome): KodaError | undefined {
+  if (outcome.status !== "failed" || outcome.error.code !== "replay") return undefined;
+  return new KodaError("replay", outcome.error.message);
+}
+
+/** An agent that had failed before it was stopped has failed. */
+function endOf(outcome: Outcome, { reason }: AbortSignal): keyof AgentPool["counts"] {
+  if (outcome.status === "done") return "ok";
+  return reason instanceof KodaError && reason.code === outcome.error.code ? "cancelled" : "failed";
 }

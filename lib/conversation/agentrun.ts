@@ -26,14 +26,26 @@ export async function runAgent(run: AgentRun, signal: AbortSignal): Promise<Outc
   } catch (error) {
     outcome = outcomeOfError(error, signal, "");
   }
+  return await close(run, outcome, startedAt);
+}
+
+/** Closes an agent that was stopped before it began. It has a start and an end all the same: it is counted. */
+export async function endUnbegun(run: AgentRun, outcome: Outcome): Promise<Outcome> {
+  tell(run, run.child.start(run.request));
+  return await close(run, outcome, performance.now());
+}
+
+async function close(run: AgentRun, outcome: Outcome, startedAt: number): Promise<Outcome> {
+  const { child } = run;
   run.onOver?.();
+  let last = outcome;
   try {
     await passOn(run, child.parts.events.until(child[Symbol.asyncDispose]()));
   } catch (error) {
-    outcome = failedAfterwards(outcome, error);
+    last = failedAfterwards(outcome, error);
   }
-  tell(run, agentEnd(outcome, { ...child.totals, durationMs: performance.now() - startedAt }));
-  return outcome;
+  tell(run, agentEnd(last, { ...child.totals, durationMs: performance.now() - startedAt }));
+  return last;
 }
 
 async function passOn<T>(run: AgentRun, events: AsyncGenerator<Event, T>): Promise<T> {

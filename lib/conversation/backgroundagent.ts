@@ -73,7 +73,6 @@ export class BackgroundAgent {
   send(message: string): ToolResult {
     const { tag } = this.#started;
     if (this.#child === undefined) return failed(`The agent "${tag.id}" has ended and takes no more messages.`);
-    if (message.trim() === "") return failed("The message is empty.");
     this.#child.inbox.add([{ type: "text", text: message }]);
     return succeeded(`The agent "${tag.id}" will read it before its next request.`);
   }

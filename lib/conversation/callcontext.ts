@@ -1,11 +1,13 @@
 import type { CallContext } from "../engine/turn.ts";
-import { type Policy, readOnly } from "../sandbox/policy/policy.ts";
+import { type Policy, readOnly, withoutEffects } from "../sandbox/policy/policy.ts";
 import type { Session } from "../session/session.ts";
 import type { AgentCalls } from "../tools/agentcalls.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Hands, Workspace } from "./workspace.ts";
 
-type Owner = { session: Session; workspace: Workspace; hands: Hands; agents: AgentCalls; contextWindow: number };
+type Owner = { session: Session; workspace: Workspace; hands: Hands; agents: AgentCalls; contextWindow: number } & {
+  isAgent: boolean;
+};
 
 /** Makes the contexts of a conversation's calls. */
 export class CallContexts {
@@ -22,7 +24,7 @@ export class CallContexts {
     call: string,
     { claim, mayWrite }: { claim?: Claim | undefined; mayWrite: (claim: Claim) => boolean },
   ): CallContext {
-    const { session, workspace, hands, agents, contextWindow } = this.#owner;
+    const { session, workspace, hands, agents, contextWindow, isAgent } = this.#owner;
     const { files, outputs, recall, todo } = session;
     const { shell, tasks, connections } = hands;
     const isReader = claim !== undefined && !mayWrite(claim);
@@ -30,8 +32,11 @@ export class CallContexts {
       shell,
       tasks,
       agents,
-      policy: isReader ? (this.#readers ??= readOnly(workspace.policy)) : workspace.policy,
-      variables: () => workspace.proxyVariables(call, hands),
+      policy: isReader ? (this.#readers ??= (isAgent ? withoutEffects : readOnly)(workspace.policy)) : workspace.policy,
+      variables: () => ({
+        ...workspace.proxyVariables(call, hands),
+        ...(isReader && isAgent && workspace.ownTemporary),
+      }),
       egress: { ...workspace.egress.ofTools, onRequest: (request) => connections.add(request, call) },
       refusals: connections.refusals,
       files,

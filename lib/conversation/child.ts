@@ -3,10 +3,11 @@ import { noPlugins } from "../agents/plugins.ts";
 import type { Skills } from "../agents/skills.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import type { Event } from "../engine/event.ts";
-import { watchForKey } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import { openLedger } from "../engine/ledger.ts";
 import { KodaError } from "../errors.ts";
+import type { ApiKey } from "../model/key.ts";
+import type { Traffic } from "../model/traffic.ts";
 import type { ItemOf } from "../session/item.ts";
 import type { LeftAgent } from "../session/leftagents.ts";
 import type { SessionInfo } from "../session/log.ts";
@@ -37,7 +38,12 @@ type Family = {
   toolkit: Toolkit;
   skills: Skills;
   agents: Agents;
+  /** Of all of them, for the warning that the model has read one. */
+  keys: Set<ApiKey>;
   session: Pick<SessionInfo, "id" | "root">;
+  traffic: Traffic;
+  /** Its track in cassettes. */
+  track: string | undefined;
 };
 
 type Child = { parent: Conversation; wanted: WantedAgent; definition: AgentDefinition | undefined };
@@ -51,13 +57,16 @@ export function agentSource(family: Family): AgentSource {
     },
     keyOf(parent, name) {
       const definition = family.agents.byName.get(name);
-      if (definition === undefined) return undefined;
+      // An earlier answer may be there or not, by how fast others are.
+      if (definition === undefined || family.traffic.isTaped) return undefined;
       const { info } = parent.parts.stance;
       const mode = lowerMode(definition.mode ?? parent.mode, parent.mode);
       return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
     },
     lastBefore: (parent) => lastNumber(family, parent),
     leftBefore: (parent) => family.store.leftAgents(family.session).map((left) => leftNote(left, parent)),
+    due: () => family.traffic.answersDue(family.track),
+    note: (agents) => family.traffic.noteAnswers(family.track, agents),
   };
 }
 
@@ -80,8 +89,10 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
   await using held = new AsyncDisposableStack();
   const events = new Mailbox<Event>();
   const post = (event: Event) => events.post(event);
-  const circumstances = { traffic: host.traffic, track: wanted.id, recorded: undefined, soon: false, post, signal };
+  const track = family.track === undefined ? wanted.id : `${family.track}/${wanted.id}`;
+  const circumstances = { traffic: host.traffic, track, recorded: undefined, soon: false, post, signal };
   const connected = await connectionBeside(family.connected, { model: definition?.model, settings }, circumstances);
+  if (connected.key !== undefined) family.keys.add(connected.key);
   const stance = await stanceFor(family, child, connected);
   const session = held.use(sessionFor(family, child, stance));
   const skills = skillsFrom(stance.catalog.current.tools, family.skills);
@@ -95,16 +106,16 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
     connected,
     skills,
     plugins: noPlugins,
+    isChild: true,
   };
   const shared = { host, workspace, servers, prompts, own, settings, parent, session, stance, skills, events };
-  const watch = watchForKey(connected.key);
   const { maxTurns = Infinity } = definition ?? {};
   const opened = new Conversation({
     ...introduction(introduced),
     ...shared,
     system: definition === undefined ? system : systemOf(definition),
     ledger: openLedger({ maxTurns, setBy: limitSetBy(wanted.name) }, ledger),
-    watchKey: (tool, text) => watch(tool, text) ?? watchKey(tool, text),
+    watchKey,
     hooks: hooks && hooksOnCalls(hooks),
     resume: null,
   });

@@ -1,8 +1,9 @@
+import type { Agents } from "../agents/agents.ts";
 import type { EditDialect } from "../config/config.ts";
 import type { Notice } from "../engine/event.ts";
 import { KodaError } from "../errors.ts";
 import { endpointOf } from "../model/address.ts";
-import { type Cassette, recordedModel } from "../model/cassette.ts";
+import { type Cassette, modelOfTrack, recordedModel } from "../model/cassette.ts";
 import { connectModel } from "../model/connect.ts";
 import { assertNoDemoDirectory, demoCassette, demoProvider } from "../model/demo.ts";
 import { editDialectOf } from "../model/editdialect.ts";
@@ -14,7 +15,7 @@ import { imagesNotAccepted } from "../model/images.ts";
 import type { Model, ModelInfo, ModelSettings } from "../model/model.ts";
 import type { ApiKey } from "../model/key.ts";
 import { secretsIn } from "../model/record.ts";
-import { type ModelChoice, resolveBeside, type ResolvedModel, resolveModel } from "../model/resolve.ts";
+import { chooseBeside, type ModelChoice, resolveBeside, type ResolvedModel, resolveModel } from "../model/resolve.ts";
 import { instantRetry, standardRetry } from "../model/retry.ts";
 import { supportedSettings } from "../model/settings.ts";
 import type { Traffic } from "../model/traffic.ts";
@@ -78,8 +79,26 @@ export async function connectionBeside(
   const offline = traffic.replayed !== undefined;
   const context = { config: loaded.config, env, dataDirectory, offline, signal, writable: writableRoots(settings) };
   if (model === undefined) return connectTo(resolved, { ...settings, model: wanted }, circumstances);
-  const other = await resolveBeside(resolved, model, context);
+  const other = asRecorded(await resolveBeside(resolved, model, context), circumstances);
   return connectTo(other, { ...settings, model: {}, hasImages: false }, circumstances);
+}
+
+/** The provider need not be configured for a replay, which has the model's name and its wire. */
+function asRecorded(other: ResolvedModel, { traffic: { replayed }, track }: Circumstances): ResolvedModel {
+  const recorded = replayed && track !== undefined ? modelOfTrack(replayed, track) : undefined;
+  if (recorded === undefined) return other;
+  const { model: name, wire } = recorded;
+  return { ...other, provider: { ...other.provider, wire }, info: { ...other.info, name, wire } };
+}
+
+/** The variables that may hold the keys of its agents' models. Nobody is asked for them. */
+export function keyVariablesOfAgents(
+  { resolved }: Connection,
+  { byName }: Agents,
+  { loaded: { config }, env }: Pick<Settings, "loaded" | "env">,
+): string[] {
+  const models = [...byName.values()].flatMap(({ model }) => model ?? []);
+  return models.flatMap((model) => secretVariables(chooseBeside(resolved, model, { config, env }).provider));
 }
 
 function connectTo(resolved: ResolvedModel, settings: Settings, circumstances: Circumstances): Connection {

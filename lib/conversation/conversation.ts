@@ -115,14 +115,16 @@ export class Conversation implements AsyncDisposable {
       generation: () => workspace.generation,
       lastBefore: () => parts.agents?.lastBefore(this) ?? 0,
       outputs: session.outputs,
+      source: parts.agents,
       events,
       ledger,
     });
     this.inbox = new Inbox(this.agents);
     this.#hands = workspace.open((event) => events.post(event));
     const { contextWindow } = stance.info;
-    this.#contexts = new CallContexts({ session, workspace, hands: this.#hands, agents: this.agents, contextWindow });
+    const owner = { session, workspace, hands: this.#hands, agents: this.agents, contextWindow };
     const isResumed = parent === undefined;
+    this.#contexts = new CallContexts({ ...owner, isAgent: !isResumed });
     this.#compaction = new Compaction({ ...settings.loaded.config.compaction, isResumed, now: () => host.traffic.now });
     this.changes = new ProjectChanges({ ...parts, policy: workspace.policy, patch, parent: parent?.changes });
     if (parent === undefined) host.add(this);
@@ -191,9 +193,9 @@ export class Conversation implements AsyncDisposable {
   /** The hooks on the end of the session, which has happened already. */
   async *end({ status, text }: Outcome, signal: AbortSignal): AsyncGenerator<Event, void> {
     if (this.parts.hooks?.has("session.end") !== true) return;
-    const ground = { ...this.#ground(this.changes.begin()), progress: { work: Promise.resolve() } };
+    const ending = { ...this.#turnBase(this.changes.begin()), progress: { work: Promise.resolve() } };
     try {
-      yield* runEndHooks(ground, { on: "session.end", status, last_message: text }, signal);
+      yield* runEndHooks(ending, { on: "session.end", status, last_message: text }, signal);
     } finally {
       await this.changes.end();
     }
@@ -258,7 +260,7 @@ export class Conversation implements AsyncDisposable {
     const { tools } = catalog.current;
     const offers = (tool: string) => tools.some(({ name }) => name === tool);
     return {
-      ...this.#ground(changes),
+      ...this.#turnBase(changes),
       model,
       info,
       catalog,
@@ -279,7 +281,7 @@ export class Conversation implements AsyncDisposable {
   }
 
   /** The part of a turn that its commands need. */
-  #ground(changes: Turn["changes"]) {
+  #turnBase(changes: Turn["changes"]) {
     const { session, events, workspace, host, watchKey, hooks } = this.parts;
     return {
       session,

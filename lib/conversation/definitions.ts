@@ -27,7 +27,7 @@ export type Definitions = {
   hooks: readonly HookConfig[];
 };
 
-type Ground = Pick<Settings, "bare" | "loaded" | "root" | "home" | "configDirectory">;
+type DefinitionSettings = Pick<Settings, "bare" | "loaded" | "root" | "home" | "configDirectory">;
 
 /** The tools that the definition of an agent may name, beside those of servers. */
 export const agentToolNames: readonly string[] = [
@@ -36,7 +36,7 @@ export const agentToolNames: readonly string[] = [
 ];
 
 /** The definitions of a run: the user's, and those of a project that is trusted. */
-export function definitionsFor(settings: Ground, { hide }: Pick<Allowance, "hide">): Definitions {
+export function definitionsFor(settings: DefinitionSettings, { hide }: Pick<Allowance, "hide">): Definitions {
   const { loaded, bare } = settings;
   const request = { ...settings, trust: loaded.project, hide };
   const plugins = bare ? noPlugins : findPlugins(request);

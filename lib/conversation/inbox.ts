@@ -1,7 +1,12 @@
 import type { Input, Prompt } from "../engine/turn.ts";
 
 /** Another place from which input comes. */
-export type InboxSource = { readonly isEmpty: boolean; take(): Input[] };
+export type InboxSource = {
+  readonly isEmpty: boolean;
+  /** Settles when what is due has come. */
+  ready(): Promise<void>;
+  take(): Input[];
+};
 
 /** Input that comes while a turn runs. The turn takes it between its requests, and once more before it ends. */
 export class Inbox {
@@ -32,6 +37,11 @@ export class Inbox {
     return this.#prompts.length + this.#failures.length === 0 && this.#others.every(({ isEmpty }) => isEmpty);
   }
 
+  /** Settles when what is due has come. Nothing is taken: whoever waits may be interrupted. */
+  async ready(): Promise<void> {
+    await Promise.all(this.#others.map((source) => source.ready()));
+  }
+
   /** Everything that has come. */
   take(): Input[] {
     const taken = this.#others.flatMap((source) => source.take());
@@ -44,9 +54,9 @@ export class Inbox {
     return this.#prompts.splice(0).flat();
   }
 
-  /** The same, with what is about to come. */
-  async takeLast(): Promise<Input[]> {
+  /** The same, when nothing more is about to come. */
+  async settled(): Promise<void> {
     await Promise.all(this.#sources.map((source) => source()));
-    return this.take();
+    await this.ready();
   }
 }

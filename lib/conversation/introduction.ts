@@ -1,6 +1,7 @@
 import type { AgentDefinition } from "../agents/agents.ts";
 import type { Plugins } from "../agents/plugins.ts";
 import type { Skills } from "../agents/skills.ts";
+import { readOnly } from "../sandbox/policy/policy.ts";
 import type { Session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
 import type { ConversationParts } from "./conversation.ts";
@@ -25,11 +26,13 @@ type Facts = {
   plugins: Plugins;
   /** The agent that the run is. */
   agent?: AgentDefinition | undefined;
+  /** True for an agent that the model has started: unless its mode is auto, its commands can write nothing. */
+  isChild?: boolean;
 };
 
 /** The first event of a conversation, and the environment that its model is told. */
 export function introduction(facts: Facts): Pick<ConversationParts, "start" | "environment"> {
-  const { host, settings, workspace, session, stance, connected, toolkit, skills, plugins, agent } = facts;
+  const { host, settings, workspace, session, stance, connected, toolkit, skills, plugins, agent, isChild } = facts;
   const { facts: connection, effort } = connected;
   const told = { settings, workspace, connection, skills, agent: agent?.name };
   const { allowance, info } = stance;
@@ -48,6 +51,7 @@ export function introduction(facts: Facts): Pick<ConversationParts, "start" | "e
       environmentItem(session, {
         ...told,
         instructions: toolkit.currentInstructions(),
+        workspace: isChild && mode !== "auto" ? { policy: readOnly(workspace.policy) } : workspace,
         allowance: { ...allowance, mode },
         info,
       }),

@@ -2,22 +2,20 @@ import type { AgentDefinition } from "../agents/agents.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
-import type { HookConfig, Mode } from "../config/config.ts";
+import type { Mode } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
-import { watchForKey } from "../engine/exposure.ts";
-import type { Hooks } from "../engine/hooks.ts";
+import { watchForKeys } from "../engine/exposure.ts";
 import { type Limits, openLedger } from "../engine/ledger.ts";
 import type { ModelInfo } from "../model/model.ts";
 import { inMemory } from "../session/database.ts";
 import type { ConnectionFacts, EnvironmentFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
-import { finishName } from "../tools/finish.ts";
 import { buildGate } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
 import { agentSource, systemOf } from "./child.ts";
-import { type Connection, connectionFor } from "./connection.ts";
+import { type Connection, connectionFor, keyVariablesOfAgents } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import type { Host } from "./host.ts";
 import { introduction } from "./introduction.ts";
@@ -27,8 +25,8 @@ import type { RunPatch } from "./runpatch.ts";
 import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
+import { openUserHooks } from "./userhooks.ts";
 import { type Definitions, definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
-import { ownToolNames } from "./skilltools.ts";
 import { openToolkit } from "./toolkit.ts";
 import ownSystem from "./system.md" with { type: "text" };
 import { toolChoice, toolsOf } from "./tools.ts";
@@ -67,35 +65,27 @@ export async function openConversation(
   const { model, info, facts: connection, edit } = connected;
 
   const opening = { host, session, settings, definitions, connected, post };
-  const { allowance, workspace } = await openGround(opening, held);
+  const { allowance, workspace } = await openProject(opening, held);
   const place = { settings, workspace, allowance, info, edit, definitions, agent, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const choice = toolChoice(settings);
   const stance = { model, info, catalog, gateFor: (mode: Mode) => buildGate({ mode, ...choice }), allowance };
   const { skills, prompts, agents, plugins } = definitions;
-  const introduced = {
-    host,
-    settings,
-    workspace,
-    session,
-    stance,
-    connected,
-    toolkit,
-    skills: toolkit.skills,
-    plugins,
-    agent,
-  };
+  const keys = new Set(connected.key === undefined ? [] : [connected.key]);
+  const introduced = { host, settings, workspace, session, stance, connected, toolkit, plugins, agent };
+  const { traffic } = host;
+  const family = { settings, store, connected, toolkit, skills, agents, keys, session: session.info, traffic, track };
   const system = agent === undefined ? ownSystem : systemOf(agent);
   const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings };
   const conversation = new Conversation({
-    ...introduction(introduced),
-    agents: agentSource({ settings, store, connected, toolkit, skills, agents, session: session.info }),
+    ...introduction({ ...introduced, skills: toolkit.skills }),
+    agents: agentSource(family),
     ...opened,
     ledger: openLedger(limitsOf(settings, agent)),
     ...outputs,
-    watchKey: watchForKey(connected.key),
-    hooks: await hooksOf(definitions.hooks, post),
+    watchKey: watchForKeys(keys),
+    hooks: await openUserHooks(definitions.hooks, post),
     resume: resumeLine(session.id, settings, connection),
   });
   held.move();
@@ -112,11 +102,16 @@ type Opening = {
 };
 
 /** The permissions of the conversation, and the workspace that is made by them. */
-async function openGround(opening: Opening, held: AsyncDisposableStack) {
+async function openProject(opening: Opening, held: AsyncDisposableStack) {
   const { host, session, settings, definitions, connected, post } = opening;
   const { allowance, notices } = compareWithRecord(session, { settings, info: connected.info });
   for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
-  const keyVariables = [...connected.keyVariables, ...serverVariables(definitions.servers)];
+  const keyVariables = [
+    ...connected.keyVariables,
+    ...keyVariablesOfAgents(connected, definitions.agents, settings),
+    ...serverVariables(definitions.servers),
+  ];
+  host.traffic.hide(keyVariables.map((name) => settings.env[name] ?? ""));
   const accept = (confinement: Confinement) =>
     assertSandbox(confinement, allowance, { verifies: settings.verify !== undefined });
   const options = { settings, allowance, accept, keyVariables, post, reaper: host.reaper, stop: host.signal };
@@ -158,16 +153,6 @@ function assertUsable(settings: Settings): void {
   toolsOf(settings);
   parseRules(settings.loaded.config.egress);
   parseUpstream(settings.env);
-}
-
-/** Most runs have none, and load nothing for them. */
-async function hooksOf(hooks: readonly HookConfig[], post: (event: Event) => void): Promise<Hooks | undefined> {
-  if (hooks.length === 0) return undefined;
-  const { openHooks } = await import("../hooks/hooks.ts");
-  return openHooks(hooks, {
-    tools: [...ownToolNames, finishName],
-    warn: (message) => post({ type: "notice", level: "warn", code: "hook", message }),
-  });
 }
 
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */

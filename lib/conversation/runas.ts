@@ -2,6 +2,7 @@ import type { AgentDefinition, Agents } from "../agents/agents.ts";
 import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { lowerMode } from "../trust/mode.ts";
+import { visibleLine } from "../visible.ts";
 import { forkName } from "./agenttools.ts";
 import { isNamedByFlag } from "./endpoint.ts";
 import type { Recorded } from "./sessions.ts";
@@ -10,19 +11,26 @@ import type { Settings } from "./settings.ts";
 type Run = { agents: Agents; recorded: Recorded | undefined };
 
 /** The agent that a run is (`--agent`), or that its session was; undefined for koda itself. */
-export function agentOfRun({ agent: name }: Settings, { agents, recorded }: Run): AgentDefinition | undefined {
+export function agentOfRun({ agent: name, loaded }: Settings, { agents, recorded }: Run): AgentDefinition | undefined {
   const before = recorded?.environment?.agent;
   const wanted = name ?? before;
   if (wanted === undefined) return undefined;
   const definition = agents.byName.get(wanted);
   if (definition !== undefined) return definition;
+  const why = whyMissing(wanted, agents, loaded.project.skipped);
   if (name === undefined)
     throw new KodaError(
       "config",
-      `Session "${recorded?.info.id}" ran as the agent "${wanted}", which is not defined any more: define it again, or ` +
-        "pass --agent NAME to continue as another",
+      `Session "${recorded?.info.id}" ran as the agent "${wanted}", which cannot be used now: ` +
+        `${why ?? "it is not defined any more"}. Define it again, or pass --agent NAME to continue as another`,
     );
-  throw new KodaError("usage", `--agent ${wanted}: ${whyUnknown(wanted, [...agents.byName.keys()])}`);
+  throw new KodaError("usage", `--agent ${wanted}: ${why ?? whyUnknown(wanted, [...agents.byName.keys()])}`);
+}
+
+/** The file that has the name, and does not count. */
+function whyMissing(name: string, { broken }: Agents, skipped: readonly string[]): string | undefined {
+  const file = skipped.find((path) => path === `.koda/agents/${visibleLine(name)}.md`);
+  return broken.get(name) ?? (file === undefined ? undefined : `"${file}" needs --trust-project`);
 }
 
 /** The end of a message about a name that is no agent's. */
@@ -30,7 +38,7 @@ export function whyUnknown(name: string, names: readonly string[]): string {
   const meant = nearest(name, names);
   const hint = meant === undefined ? `the agents are ${names.join(", ")}` : `did you mean "${meant}"?`;
   return name === forkName
-    ? "a fork begins with the conversation that starts it, and a run has none"
+    ? "a fork begins with the conversation of whoever starts it; --fork ID copies a session"
     : `no agent has that name (${hint})`;
 }
 

@@ -4,7 +4,7 @@ import { certificateVariables, proxyNames, proxyVariables } from "../egress/env.
 import type { Event } from "../engine/event.ts";
 import type { Backend, Proxies } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
-import { hostTmp } from "../sandbox/policy/reach.ts";
+import { hostTmp, sharedMemory } from "../sandbox/policy/reach.ts";
 import { copyVariables, describeCopies } from "../sandbox/settings/notice.ts";
 import { inMemory } from "../session/database.ts";
 import { Tasks } from "../shell/background.ts";
@@ -179,6 +179,11 @@ export class Workspace implements AsyncDisposable {
   proxyVariables(call: string, { connections }: Hands): Readonly<Record<string, string>> {
     const { proxies } = this.backend;
     return proxies === undefined ? {} : variablesOf(proxies, callerAddress(connections.callerOf(call)));
+  }
+
+  /** For a command that cannot write to the run's directory: what it puts in its own memory nobody else finds. */
+  get ownTemporary(): Readonly<Record<string, string>> {
+    return this.backend.placesCopies ? { TMPDIR: sharedMemory } : {};
   }
 
   /** Kills every command without waiting, for a process that is about to exit. */

@@ -14,7 +14,8 @@ export async function* confirm(
   signal: AbortSignal,
 ): AsyncGenerator<Event, AnswerJudgement | undefined> {
   const { inbox, judge, events } = turn;
-  const late = yield* events.until(unlessAborted(inbox.takeLast(), signal));
+  yield* events.until(unlessAborted(inbox.settled(), signal));
+  const late = inbox.take();
   yield* accept(turn, late, signal);
   if (late.length === 0) {
     const judgement = end.kind === "answer" ? yield* approve(turn, end, signal) : end;

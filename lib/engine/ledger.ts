@@ -28,7 +28,7 @@ export type Ledger = {
   nextUsd: number;
   nextInput: number;
   usage: Figures;
-  /** The agents that run now, and share what is left. */
+  /** The agents that have been started and not ended, which share what is left. */
   agents: number;
   /** Replies whose usage was not reported, or whose price is not known: a single one makes the cost unknown. */
   unpriced: number;
@@ -140,8 +140,9 @@ export function affordableOutput(ledger: Ledger, price: Price | undefined): numb
   const { output } = ratesFor(nextInput * largestGrowth, price);
   // Agents work side by side, and their parent has to be able to go on.
   const share = parent === undefined ? 1 : Math.max(parent.agents, 1);
-  const kept = parent === undefined ? nextUsd : nextUsd + parent.nextUsd;
-  const left = Math.floor(((payer.limits.maxCostUsd - payer.spentUsd - kept) / share / output) * 1e6);
+  const kept = (parent?.nextUsd ?? 0) * largestGrowth;
+  const leftUsd = (payer.limits.maxCostUsd - payer.spentUsd - kept) / share - nextUsd;
+  const left = Math.floor((leftUsd / output) * 1e6);
   return Math.max(left, 0) + leastOutput;
 }
 

@@ -53,7 +53,8 @@ function unknownTool(name: string, tools: readonly Tool[]): string {
   const names = tools.map((tool) => tool.name);
   const meant = nearest(name, names) ?? twinOf(name, tools);
   const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
-  return `Unknown tool "${name}"${hint}. The tools are: ${names.join(", ")}`;
+  const list = names.length === 0 ? "There are no tools: answer without" : `The tools are: ${names.join(", ")}`;
+  return `Unknown tool "${name}"${hint}. ${list}`;
 }
 
 /** Models know the editing tools of others: the one that is offered does the same. */

@@ -56,10 +56,10 @@ export async function* ask(
   }
 }
 
-/** The first request of a continued session may already be too expensive. */
+/** The first request of a continued session, or of an agent, may already be too expensive. */
 export function foreseeRequest(turn: Turn): void {
   const { ledger, session, info } = turn;
-  if (ledger.limits.maxCostUsd !== undefined)
+  if ((ledger.parent ?? ledger).limits.maxCostUsd !== undefined)
     foresee(ledger, inputOf(requestOf(turn, session.history(), false)), info.price);
 }
 

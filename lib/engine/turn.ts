@@ -1,4 +1,5 @@
 import type { KeyedLocks } from "../async/keyedlocks.ts";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError } from "../errors.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
@@ -72,7 +73,7 @@ export type Turn = {
   /** The environment as far as the model does not know it yet. */
   readonly environment: () => Item | undefined;
   /** Input that comes while the turn runs. */
-  readonly inbox: { take(): Input[]; takeLast(): Promise<Input[]>; isEmpty: boolean };
+  readonly inbox: { ready(): Promise<void>; settled(): Promise<void>; take(): Input[]; isEmpty: boolean };
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
@@ -138,11 +139,12 @@ const readerGone = new KodaError("reader_gone", "the reader of this turn's event
 
 /** Ask the model; stop if it asked for nothing; do what it asked; repeat. */
 async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
-  const { session, ledger, judge, progress, compaction } = turn;
+  const { session, ledger, judge, progress, compaction, inbox, events } = turn;
   foreseeRequest(turn);
   let working = false;
   while (true) {
-    yield* accept(turn, turn.inbox.take(), signal);
+    yield* events.until(unlessAborted(inbox.ready(), signal));
+    yield* accept(turn, inbox.take(), signal);
     yield* renewCatalog(turn, signal);
     yield* compaction.prepare(turn, signal);
     const spent = limitReached(ledger);

@@ -13,10 +13,7 @@ type HooksOptions = {
 
 /** The hooks of a conversation, in the order of the configuration. */
 export function openHooks(configured: readonly HookConfig[], { tools, warn }: HooksOptions): Hooks {
-  for (const hook of configured) {
-    const fault = faultOfMatch(hook, tools);
-    if (fault !== undefined) warn(`The ${nameOf(hook)} may not run when it should: ${fault}`);
-  }
+  for (const fault of hookFaults(configured, tools)) warn(fault);
   let count = 0;
   const hooksOn = (on: HookMoment, tool?: string) =>
     configured.filter((hook) => hook.on === on && (tool === undefined || matches(hook, tool)));
@@ -43,6 +40,14 @@ export function openHooks(configured: readonly HookConfig[], { tools, warn }: Ho
       return tally.verdict;
     },
   };
+}
+
+/** Those that may not run when they should. */
+export function hookFaults(configured: readonly HookConfig[], tools: readonly string[]): string[] {
+  return configured.flatMap((hook) => {
+    const fault = faultOfMatch(hook, tools);
+    return fault === undefined ? [] : [`The ${nameOf(hook)} may not run when it should: ${fault}`];
+  });
 }
 
 const mostReason = 4_000;

@@ -4,6 +4,8 @@ import {
   type FetchLike,
   type JSONRPCMessage,
   ProtocolError,
+  SdkError,
+  SdkErrorCode,
   SdkHttpError,
   StreamableHTTPClientTransport,
   type Transport,
@@ -73,4 +75,9 @@ export function changing(transport: Transport, change: <T extends JSONRPCMessage
     },
   });
   return transport;
+}
+
+/** The server has not answered a request in time. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
 }

@@ -1,6 +1,7 @@
 import { resolve as resolvePath } from "node:path";
 import type { McpServerConfig } from "../config/config.ts";
 import type { Env } from "../config/paths.ts";
+import { formatDuration } from "../config/units.ts";
 import type { WayOut } from "../egress/wayout.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { sanitize } from "../model/errorbody.ts";
@@ -9,7 +10,15 @@ import { isNamedSecret } from "../shell/env.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
-import { changing, type Client, httpTransport, isHandshakeRefusal, newClient, type Transport } from "./client.ts";
+import {
+  changing,
+  type Client,
+  httpTransport,
+  isHandshakeRefusal,
+  isTimeout,
+  newClient,
+  type Transport,
+} from "./client.ts";
 import { type Expansion, expansionFor } from "./expansion.ts";
 import { serverFetch } from "./fetch.ts";
 import { serverHeaders } from "./headers.ts";
@@ -82,7 +91,8 @@ async function connect(
     if (error instanceof KodaError) throw new KodaError(error.code, sanitize(error.message, secrets.texts));
     // Then its fault is known.
     await transport.close();
-    throw new Error(sanitize(describe(error), secrets.texts), { cause: error });
+    const late = `it did not answer within ${formatDuration(config.startTimeoutMs)} (start_timeout)`;
+    throw new Error(sanitize(describe(isTimeout(error) ? late : error), secrets.texts), { cause: error });
   }
   const closing = held.move();
   return {

@@ -8,7 +8,7 @@ import { formatUrl, hostOf, parseUrl, resolveReference, type WebUrl } from "../t
 import type { FetchLike } from "./client.ts";
 import type { ServerHeaders } from "./headers.ts";
 import { mostMessageBytes } from "./limits.ts";
-import { newThrottle } from "./throttle.ts";
+import { collectAfter, newThrottle } from "./throttle.ts";
 import { reaching } from "./reach.ts";
 
 /** The user has named the server, not a file of the project. */
@@ -192,6 +192,7 @@ function bounded(reply: IncomingMessage, onBroken: ServerReach["onBroken"]): Rea
         if (isStream) onBroken(tooLong);
         throw new Error(tooLong);
       }
+      collectAfter(piece.length, longest);
       await throttle(piece.length + ended * eventBytes);
       controller.enqueue(piece);
     },

@@ -6,7 +6,7 @@ import type { Take } from "../shell/drain.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { JSONRPCMessage, Transport } from "./client.ts";
 import { mostMessageBytes } from "./limits.ts";
-import { messageBytes, newThrottle, type Throttle } from "./throttle.ts";
+import { collectAfter, messageBytes, newThrottle, type Throttle } from "./throttle.ts";
 import { serverLog } from "./serverlog.ts";
 
 type Start = (stderr: Take) => PipedProgram;
@@ -117,7 +117,7 @@ async function* linesOf(output: AsyncIterable<Uint8Array>, throttle: Throttle): 
     let from = 0;
     for (let at = piece.indexOf(newline); at !== -1; at = piece.indexOf(newline, from)) {
       const end = Buffer.from(piece.buffer, piece.byteOffset + from, at - from);
-      const line = textOf([...parts, end]);
+      const line = parts.length === 0 ? end.toString() : textOf([...parts, end]);
       [parts, length, from] = [[], 0, at + 1];
       yield line;
     }
@@ -130,8 +130,8 @@ async function* linesOf(output: AsyncIterable<Uint8Array>, throttle: Throttle): 
 
 /** A long message is in memory often enough: its bytes go before it is read. */
 function textOf(parts: readonly Buffer[]): string {
-  const [first = Buffer.of()] = parts;
-  const whole = parts.length === 1 ? first : Buffer.concat(parts);
+  const whole = Buffer.concat(parts);
+  collectAfter(whole.length, whole.length);
   const text = whole.toString();
   for (const part of [...parts, whole]) release(part);
   return text;

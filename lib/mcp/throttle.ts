@@ -14,7 +14,6 @@ export function newThrottle(): Throttle {
     const now = performance.now();
     credit = Math.min(burstBytes, credit + (now - last) * bytesPerMs) - bytes;
     last = now;
-    collectAfter(bytes);
     return credit < 0 ? sleep(-credit / bytesPerMs) : undefined;
   };
 }
@@ -27,12 +26,14 @@ const bytesPerMs = 8 * 2 ** 10;
 
 let uncollected = 0;
 
-/** Of each long message there are several copies, which would pile up; of all servers together. */
-function collectAfter(bytes: number): void {
+/** Of each long message there are several copies, which would pile up: to collect after many short ones costs more. */
+export function collectAfter(bytes: number, message: number): void {
+  if (message < longMessageBytes) return;
   uncollected += bytes;
   if (uncollected < collectEveryBytes) return;
   uncollected = 0;
   Bun.gc(true);
 }
 
+const longMessageBytes = 2 ** 18;
 const collectEveryBytes = 2 * 2 ** 20;

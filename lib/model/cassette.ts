@@ -21,6 +21,8 @@ export type Exchange = {
   track?: string;
   /** Its project, where that is not the header's. */
   cwd?: string;
+  /** The agents in the background whose answers came in since the track's last request. */
+  answers?: readonly string[];
   request: RecordedRequest;
   response: RecordedResponse;
 };
@@ -71,6 +73,16 @@ export function recordedModel({ header, exchanges }: Cassette): RecordedModel {
   };
 }
 
+/** The same of one track; undefined when it has no request. */
+export function modelOfTrack(
+  { exchanges }: Cassette,
+  track: string,
+): Pick<RecordedModel, "model" | "wire"> | undefined {
+  const request = exchanges.find((exchange) => exchange.track === track)?.request;
+  const model = request && isRecord(request.body) ? stringIn(request.body, "model") : undefined;
+  return request && model !== undefined ? { model, wire: request.wire } : undefined;
+}
+
 function headerOf(value: unknown): Header | undefined {
   if (!isRecord(value) || value.koda_cassette !== 1) return undefined;
   const [provider, model, cwd] = ["provider", "model", "cwd"].map((key) => stringIn(value, key));
@@ -95,9 +107,11 @@ function exchangeOf(value: unknown): Exchange | undefined {
   if (!Array.isArray(response.frames) || frames.length < response.frames.length) return undefined;
   const cut = stringIn(response, "cut");
   const [track, cwd] = ["track", "cwd"].map((key) => stringIn(value, key));
+  const answers = arrayIn(value, "answers").filter((agent) => typeof agent === "string");
   return {
     ...(track !== undefined && { track }),
     ...(cwd !== undefined && { cwd }),
+    ...(answers.length > 0 && { answers }),
     request: { wire, path: stringIn(request, "path") ?? "", body: request.body },
     response: { status, headers: headersOf(recordIn(response, "headers")), frames, ...(cut !== undefined && { cut }) },
   };

@@ -33,6 +33,7 @@ export class Recorder {
   /** The header and failed requests, until there is a reply: without one an old cassette stays. */
   #waiting: string[] = [];
   #secrets: string[] = [];
+  readonly #answers = new Map<string | undefined, readonly string[]>();
   readonly #queues = new Set<Taking[]>();
   #failure: KodaError | undefined;
 
@@ -52,15 +53,17 @@ export class Recorder {
   record({ name, cwd, secrets, fetch }: Track): Fetch {
     const queue: Taking[] = [];
     const origin = { ...(name !== undefined && { track: name }), ...(cwd !== this.#cwd && { cwd }) };
-    for (const secret of secrets) this.#hide(secret);
+    for (const secret of secrets) this.hide(secret);
     return async (url, init) => {
       const path = new URL(url).pathname;
       const wire = wireOfPath(path);
       if (wire === undefined) return fetch(url, init);
       // A key that was renewed is known by the request alone.
-      for (const name of ["authorization", "x-api-key"]) this.#hide(init.headers[name]?.replace(/^Bearer /, "") ?? "");
+      for (const name of ["authorization", "x-api-key"]) this.hide(init.headers[name]?.replace(/^Bearer /, "") ?? "");
       const request = { wire, path, body: parseJson(this.#clean(init.body ?? "")) ?? {} };
-      const taking = this.#take({ ...origin, request }, queue);
+      const answers = this.#answers.get(name);
+      this.#answers.delete(name);
+      const taking = this.#take({ ...origin, ...(answers && { answers }), request }, queue);
       try {
         return taking.listen(await fetch(url, init));
       } catch (error) {
@@ -82,7 +85,13 @@ export class Recorder {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  #hide(secret: string): void {
+  /** Goes with the track's next request. */
+  noteAnswers(track: string | undefined, agents: readonly string[]): void {
+    this.#answers.set(track, [...(this.#answers.get(track) ?? []), ...agents]);
+  }
+
+  /** From now on. */
+  hide(secret: string): void {
     if (secret.length >= shortestSecret && !this.#secrets.includes(secret)) this.#secrets.push(...spellings(secret));
   }
 

@@ -43,13 +43,23 @@ export async function resolveModel(choice: ModelChoice, context: ResolveContext)
 
 /** The model of an agent: `provider/model` at that provider's own address, or another model of its parent's. */
 export async function resolveBeside(
-  { provider }: ResolvedModel,
+  parent: Pick<ResolvedModel, "provider">,
   model: string,
   context: ResolveContext,
 ): Promise<ResolvedModel> {
-  const { row, name } = splitName(model, providersOf(context.config.providers, context.env));
-  if (row !== undefined) assertBaseUrl(row);
-  return await resolveChosen({ provider: row ?? provider, name }, context);
+  const chosen = chooseBeside(parent, model, context);
+  if (chosen.provider !== parent.provider) assertBaseUrl(chosen.provider);
+  return await resolveChosen(chosen, context);
+}
+
+/** The provider of an agent's model, and the model's name there. */
+export function chooseBeside(
+  { provider }: Pick<ResolvedModel, "provider">,
+  model: string,
+  { config, env }: Pick<ResolveContext, "config" | "env">,
+): Chosen {
+  const { row, name } = splitName(model, providersOf(config.providers, env));
+  return { provider: row ?? provider, name };
 }
 
 async function resolveChosen({ provider, name }: Chosen, context: ResolveContext): Promise<ResolvedModel> {
@@ -138,6 +148,8 @@ async function modelNamed(model: string, rows: readonly Provider[], context: Res
   if (row && name !== "") return { provider: row, name };
   const whole = rows.find((provider) => provider.name === model);
   if (whole?.model !== undefined) return { provider: whole, name: whole.model };
+  // Of a recording, where any provider of the user's own could be taken for one that has such a model.
+  if (context.offline && row === undefined && model.startsWith(`${customProviderName}/`)) return unknownProvider(model);
   const provider = await ownerOf(model, rows, context);
   if (provider !== undefined) return { provider, name: model };
   if (context.offline) return unknownProvider(model);

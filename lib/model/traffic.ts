@@ -3,7 +3,7 @@ import { type Cassette, type Header, readCassette } from "./cassette.ts";
 import { openEarly } from "./early.ts";
 import { type Fetch, platformFetch } from "./fetch.ts";
 import { Recorder, type Track } from "./record.ts";
-import { replayFrom } from "./replay.ts";
+import { openTape, replayFrom, type Tape } from "./replay.ts";
 
 export type TrafficOptions = {
   /** The cassette to write, as an absolute path. */
@@ -29,6 +29,7 @@ export class Traffic implements Disposable {
   readonly #options: TrafficOptions;
   #replayed: Cassette | undefined;
   #recorder: Recorder | undefined;
+  readonly #tapes = new Map<string | undefined, Tape>();
 
   constructor(options: TrafficOptions) {
     this.#options = options;
@@ -56,9 +57,34 @@ export class Traffic implements Disposable {
     return this.#recorder.record({ ...track, fetch });
   }
 
+  /** A cassette is written or played: whatever depends on how fast something is has to be as it was. */
+  get isTaped(): boolean {
+    const { record, replay } = this.#options;
+    return record !== undefined || replay !== undefined;
+  }
+
+  /** The agents in the background whose answers a track's next request has; undefined where no recording tells. */
+  answersDue(track: string | undefined): readonly string[] | undefined {
+    const next = this.#tapes.get(track)?.next;
+    return next && (next.answers ?? []);
+  }
+
+  noteAnswers(track: string | undefined, agents: readonly string[]): void {
+    this.#recorder?.noteAnswers(track, agents);
+  }
+
+  /** Values that no cassette may have, whoever sends them. */
+  hide(secrets: readonly string[]): void {
+    for (const secret of secrets) this.#recorder?.hide(secret);
+  }
+
   #source({ name: track, cwd, script, onDivergence, soon }: Omit<Line, "header" | "secrets" | "writable">): Fetch {
     const { replayed } = this;
-    if (replayed !== undefined) return replayFrom(replayed, { cwd, track, loose: this.#options.loose, onDivergence });
+    if (replayed !== undefined) {
+      const tape = openTape(replayed, { cwd, track, loose: this.#options.loose, onDivergence });
+      this.#tapes.set(track, tape);
+      return tape.fetch;
+    }
     if (script !== undefined) return replayFrom(script, { cwd, loose: true });
     return soon === undefined ? platformFetch : openEarly(soon.baseUrl, soon.env);
   }

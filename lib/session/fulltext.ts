@@ -40,7 +40,7 @@ function addUnindexed(db: Database, { session, textOf }: { session?: string; tex
  * Characters in one transaction, which takes about a tenth of a second. Each is a part of the index on its own, and
  * small parts are merged again and again.
  */
-const mostAtOnce = 8 * 1024 * 1024;
+const mostAtOnce = 6 * 1024 * 1024;
 /** Words are all over the pages of their table, so they are added together. */
 const mostNewWords = 50_000;
 const rowsAtOnce = 100;

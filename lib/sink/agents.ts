@@ -6,7 +6,7 @@ import { describeEnd } from "./calls.ts";
 import { describeEgress } from "./egress.ts";
 import type { LineWriter } from "./lines.ts";
 import { inline, oneLine, type Paint } from "./style.ts";
-import { tokens } from "./summary.ts";
+import { retryLine, tokens } from "./summary.ts";
 
 type AgentOptions = { paint: Paint; columns: () => number };
 
@@ -47,7 +47,7 @@ export class AgentLines {
         return `${title} ${mark} ${paint.dim(describeEnd(event, columns))}`;
       }
       case "retry":
-        return `${paint.yellow("↻")} ${inline(event.reason)}`;
+        return retryLine(event, paint);
       case "notice":
         return event.level === "info" ? undefined : `${paint.yellow("!")} ${visibleLine(event.message)}`;
       case "egress":
@@ -70,7 +70,7 @@ export class AgentLines {
   #endOf({ status, error, usage, duration_ms: durationMs }: Extract<AgentEvent, { type: "end" }>): string {
     const { paint } = this.#options;
     const figures = [formatElapsed(durationMs), tokens(usage)].filter((figure) => figure !== "");
-    const why = error === undefined ? "" : `: ${visibleLine(error.message)}`;
+    const why = error === undefined ? "" : `: ${visibleLine(error.message.replace(/\s*\n\s*/g, " ⏎ "))}`;
     const mark = status === "done" ? paint.green("✓ done") : paint.red(`✗ ${status}${why}`);
     return `${mark} ${paint.dim(`· ${figures.join(" · ")}`)}`;
   }

@@ -1,5 +1,4 @@
 import { describeSkipped } from "../config/describe.ts";
-import { formatElapsed } from "../config/units.ts";
 import { withCommas } from "../counted.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { visible, visibleLine } from "../visible.ts";
@@ -11,7 +10,7 @@ import { LineWriter } from "./lines.ts";
 import type { Activity, Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
 import { inline, openPaint, type Paint } from "./style.ts";
-import { banner, errorLine, executableLine, summary, warnings } from "./summary.ts";
+import { banner, errorLine, executableLine, retryLine, summary, warnings } from "./summary.ts";
 import { verificationEnd, verificationId, verificationStart } from "./verification.ts";
 
 type ProgressOptions = Pick<
@@ -159,10 +158,9 @@ class Progress {
     if (text !== "" && !this.#options.textIsShown) await this.#lines.line(visible(text));
   }
 
-  async #retry({ reason, attempt, max, delay_ms: delay }: EventOf<"retry">): Promise<void> {
-    const next = `; retry ${attempt} of ${max} in ${formatElapsed(delay)}`;
-    await this.#lines.line(this.#paint.yellow(`↻ ${inline(reason)}`) + this.#paint.dim(next));
-    await this.#wait(newActivity(delay > longWait ? "waiting for the limit to reset" : "reconnecting"));
+  async #retry(event: EventOf<"retry">): Promise<void> {
+    await this.#lines.line(retryLine(event, this.#paint));
+    await this.#wait(newActivity(event.delay_ms > longWait ? "waiting for the limit to reset" : "reconnecting"));
     this.#isReconnecting = true;
   }
 

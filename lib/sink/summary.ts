@@ -10,10 +10,11 @@ type End = EventOf<"end">;
 
 /** `koda 0.1.0 · openai/gpt-5.5 · mode auto · sandbox namespaces · /src/app`; an unusual base URL is included. */
 export function banner(start: Start, paint: Paint): string {
-  const { version, provider, model, base_url: baseUrl, mode, sandbox, cwd } = start;
+  const { version, provider, model, base_url: baseUrl, agent, mode, sandbox, cwd } = start;
   const isUsual = baseUrl === null || builtInProviders.some((row) => row.name === provider && row.baseUrl === baseUrl);
   const facts = [
     `${provider}/${model}${isUsual ? "" : ` at ${baseUrl}`}`,
+    ...(agent === undefined ? [] : [`agent ${agent}`]),
     `mode ${mode}`,
     `sandbox ${sandbox.backend}`,
     cwd,
@@ -24,6 +25,11 @@ export function banner(start: Start, paint: Paint): string {
 /** Warnings that the run is less safe than it may look; shown even with --quiet. */
 export function warnings({ sandbox }: Start): readonly string[] {
   return sandbox.filesystem === "open" ? sandbox.notes : [];
+}
+
+/** The reason of a retry, and when it comes. */
+export function retryLine({ reason, attempt, max, delay_ms: delay }: EventOf<"retry">, paint: Paint): string {
+  return paint.yellow(`↻ ${inline(reason)}`) + paint.dim(`; retry ${attempt} of ${max} in ${formatElapsed(delay)}`);
 }
 
 /** The outcome of the run, with its duration, tokens and calls. */

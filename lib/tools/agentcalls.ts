@@ -17,8 +17,8 @@ export type AgentCalls = {
   list(): readonly string[];
   /** The state of one in the background, with its answer once there is one; undefined when there is none by that id. */
   look(id: string): ToolResult | undefined;
-  /** Settles when it has ended. */
-  stop(id: string): Promise<ToolResult | undefined>;
+  /** Settles when it has ended. When the call is stopped first, the result comes as if nobody had asked for it. */
+  stop(id: string, call: Pick<ToolContext, "signal">): Promise<ToolResult | undefined>;
   /** Gives a running agent another message. */
   send(id: string, message: string): ToolResult | undefined;
 };

@@ -1,7 +1,7 @@
 import { noEffect } from "../trust/claim.ts";
 import { type AgentRequest, invokeAgentName } from "./agentcalls.ts";
 import about from "./invoke-agent.md" with { type: "text" };
-import { inputOf, type Tool } from "./tool.ts";
+import { failed, inputOf, type Tool } from "./tool.ts";
 
 /** An agent as the model is told of it. */
 type Offered = { readonly name: string; readonly description: string };
@@ -28,6 +28,11 @@ export function invokeAgentTool(agents: readonly Offered[]): Tool<AgentRequest> 
     ),
     graceMs,
     claim: () => noEffect,
-    run: (request, { agents: calls, call, signal }) => calls.start(request, { call, signal }),
+    async run(request, { agents: calls, call, signal }) {
+      if (request.prompt.trim() === "") return failed(`The agent was not started: "prompt" is empty. ${wantsPrompt}`);
+      return await calls.start(request, { call, signal });
+    },
   };
 }
+
+const wantsPrompt = "Say everything that it needs to know, and what to answer.";

@@ -67,14 +67,18 @@ async function showFresh({ id }: Named, { tasks, agents }: Context): Promise<Too
   return { ...succeeded([describe(task), ...printed].join("\n")), output: task.output };
 }
 
-async function stop({ id }: Named, { tasks, agents }: Context): Promise<ToolResult> {
+async function stop(
+  { id }: Named,
+  { tasks, agents, signal }: Context & Pick<ToolContext, "signal">,
+): Promise<ToolResult> {
   const wasRunning = tasks.list().some((task) => task.id === id && task.state.status === "running");
   const task = await tasks.stop(id);
-  if (task === undefined) return (await agents.stop(id)) ?? unknown(id, { tasks, agents });
+  if (task === undefined) return (await agents.stop(id, { signal })) ?? unknown(id, { tasks, agents });
   return succeeded(wasRunning ? describe(task) : `It had already ended. ${describe(task)}`);
 }
 
 async function send({ id, message }: Message, { tasks, agents }: Context): Promise<ToolResult> {
+  if (message.trim() === "") return failed(`Nothing was sent: "message" is empty.`);
   const isCommand = tasks.list().some((task) => task.id === id);
   if (isCommand) return failed(`"${id}" is a command, which takes no messages.`);
   return agents.send(id, message) ?? unknown(id, { tasks, agents });

@@ -251,9 +251,9 @@ test("an agent without a task is not started, and an empty message is not sent",
   );
   const { end } = await exec(place, server, ["go"]);
   expect(resultsIn(server.requests.at(-1)).slice(0, 4)).toEqual([
-    "The agent was not started: its prompt is empty.",
+    'The agent was not started: "prompt" is empty. Say everything that it needs to know, and what to answer.',
     'The agent runs in the background as "a1".',
-    "The message is empty.",
+    'Nothing was sent: "message" is empty.',
     'There is no background task "a2". There are: a1.',
   ]);
   expect([end.tools, end.agents]).toEqual([

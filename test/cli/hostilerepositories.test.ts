@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hookMoments } from "../../lib/config/config.ts";
 import { describeSkipped } from "../../lib/config/describe.ts";
@@ -32,16 +32,16 @@ const sent = (secret: string) => (seen: Seen) => `${seen.trap.heads.join()}${see
 
 type Rows = Readonly<Record<string, Repository>>;
 
-const hooks: Rows = Object.fromEntries(
-  hookMoments.map((on) => [
-    `a hook on ${on}`,
-    {
-      put: ({ json, start }) => json(config, { hooks: [{ on, command: start }] }),
-      skipped: skipped("hooks"),
-      trusted: started,
+const hooks: Rows = {
+  "a hook on every moment": {
+    put: ({ json, start }) => {
+      const commandOn = (on: string) => `${start}; touch started-${on}`;
+      json(config, { hooks: hookMoments.map((on) => ({ on, command: commandOn(on) })) });
     },
-  ]),
-);
+    skipped: skipped("hooks"),
+    trusted: ({ stage: { root } }) => hookMoments.every((on) => existsSync(join(root, `started-${on}`))),
+  },
+};
 
 /** The configuration of a single server. */
 const mcp = (server: Record<string, unknown>) => ({ mcp: { servers: { evil: server } } });
@@ -750,7 +750,7 @@ test.concurrent.each(unguarded)("control: %s", async (_, row, argv) => {
 const commands: readonly [args: readonly string[], unreadable: number][] = [
   [["doctor"], 1],
   [["doctor", "--config", "--json"], 2],
-  [["models", "--json"], 2],
+  [["models", "own", "--json"], 2],
   [["sandbox", "--", "true"], 2],
   [["session", "list"], 0],
   [["__complete", "models"], 0],

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { exec, type Line, using } from "../support/koda.ts";
-import { serverOf } from "../support/mcp.ts";
+import { onceOffered, serverOf } from "../support/mcp.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { configure, makePlace } from "../support/place.ts";
@@ -82,20 +82,17 @@ test("a server that takes longer than a second is connecting, and its tools come
   await using place = makePlace();
   const late = serverOf({ late: 1_200, tools: [{ name: "echo", does: "echo" }], instructions: "Echo twice." });
   configure(place, { mcp: { servers: { slow: late, hanging: serverOf({ silent: true }) } } });
-  await using model = await startModelServer([
-    call("Bash", { command: "sleep 2" }),
-    call("slow__echo", { b: 2 }),
-    say("Done."),
-  ]);
+  const uses = [call("slow__echo", { b: 2 }), say("Done.")];
+  await using model = await startModelServer(onceOffered("slow__echo", [], uses));
   const { events, end, stderr } = await exec(place, model, ["go"]);
   expect(startOf(events).mcp.map(({ status }) => status)).toEqual(["connecting", "connecting"]);
   expect(startOf(events).tools).not.toContain("slow__echo");
   expect(model.requests[0]?.raw).not.toContain("slow__echo");
-  expect(model.requests[1]?.raw).toContain("slow__echo");
-  expect(model.requests[1]?.raw).toContain("Echo twice.");
+  expect(model.requests.at(-1)?.raw).toContain("Echo twice.");
+  expect(results(events).at(-1)).toMatchObject({ tool: "slow__echo", ok: true });
   const notice = events.find((event) => event.type === "notice" && event.code === "tools");
   expect(notice).toMatchObject({ message: "New tools can be used: slow__echo" });
-  expect(end).toMatchObject({ status: "done", tools: { ok: 2 }, mcp: [{ name: "hanging", status: "connecting" }] });
+  expect(end).toMatchObject({ status: "done", tools: { failed: 0 }, mcp: [{ name: "hanging", status: "connecting" }] });
   expect(stderr).toContain("hanging");
 });
 
@@ -124,15 +121,11 @@ test("a server that changes its tools changes them with the next request", async
       { name: "new", does: "echo" },
     ],
   } as const;
-  configure(place, { mcp: { servers: { s: serverOf(plan) } } });
-  await using model = await startModelServer([
-    call("s__grow"),
-    call("Bash", { command: "sleep 1" }),
-    [call("s__new", { c: 3 }), call("s__old")],
-    say("Done."),
-  ]);
+  configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
+  const uses = [call("s__new", { c: 3 }), call("s__old")];
+  await using model = await startModelServer(onceOffered("s__new", [call("s__grow")], [uses, say("Done.")]));
   const { events } = await exec(place, model, ["go"]);
-  const [, , fresh, gone] = results(events);
+  const [fresh, gone] = results(events).slice(-2);
   expect(fresh).toMatchObject({ tool: "s__new", ok: true });
   expect(gone).toMatchObject({ tool: "s__old", ok: false, summary: expect.stringContaining('Unknown tool "s__old"') });
 });
@@ -141,13 +134,9 @@ test("tools that change while they are listed are listed again", async () => {
   await using place = makePlace();
   const overtake = { name: "overtake", does: "overtake" } as const;
   const plan = { tools: [overtake], grown: [overtake, { name: "new", does: "echo" }] } as const;
-  configure(place, { mcp: { servers: { s: serverOf(plan) } } });
-  await using model = await startModelServer([
-    call("s__overtake"),
-    call("Bash", { command: "sleep 2" }),
-    call("s__new", { d: 4 }),
-    say("Done."),
-  ]);
+  configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
+  const uses = [call("s__new", { d: 4 }), say("Done.")];
+  await using model = await startModelServer(onceOffered("s__new", [call("s__overtake")], uses));
   const { events } = await exec(place, model, ["go"]);
   expect(results(events).at(-1)).toMatchObject({ tool: "s__new", ok: true, summary: '{"d":4}' });
 });

@@ -14,6 +14,7 @@ import { dirname, join, resolve } from "node:path";
 import { koda } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
 import { startMcpHttp } from "../support/mcphttp.ts";
+import { refusingUrl } from "../support/model-server.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
 
 const configOf = ({ home }: Place) => join(home, ".config/koda/config.json");
@@ -211,7 +212,17 @@ test("a server that does not answer in time is told so", async () => {
   await using place = makePlace();
   configure(place, { mcp: { servers: { silent: serverOf({ silent: true }, { start_timeout: "300ms" }) } } });
   const { exit, stdout } = await mcp(place, "check");
-  expect({ exit, stdout }).toEqual({ exit: 1, stdout: expect.stringContaining("timed out") });
+  expect({ exit, stdout }).toEqual({
+    exit: 1,
+    stdout: expect.stringContaining("it did not answer within 300ms (start_timeout)"),
+  });
+});
+
+test("a server that cannot be reached is told of once", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { gone: { url: await refusingUrl() } } } });
+  const { exit, stderr } = await mcp(place, "check");
+  expect([exit, stderr.match(/cannot be reached/g)?.length]).toEqual([1, 1]);
 });
 
 test("names of servers are completed", async () => {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { binary, checkLines, exec, type Line, using } from "../support/koda.ts";
-import { serverOf } from "../support/mcp.ts";
+import { onceOffered, serverOf, untilSaid } from "../support/mcp.ts";
 import type { McpPlan } from "../support/mcp-program.ts";
 import { startMcpHttp } from "../support/mcphttp.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -44,7 +44,11 @@ test.each(floods)(
   async ({ floods, isUsable }) => {
     await using place = makePlace();
     const echo = { name: "echo", does: "echo", annotations: reading } as const;
-    configure(place, { mcp: { servers: { s: serverOf({ floods, tools: [echo] }, { call_timeout: "10s" }) } } });
+    configure(place, {
+      mcp: {
+        servers: { s: serverOf({ floods, tools: [echo] }, { call_timeout: "10s", required: isUsable ?? false }) },
+      },
+    });
     const { promise, resolve } = Promise.withResolvers<number>();
     let peak = 0;
     await using model = await startModelServer(async (_, index) => {
@@ -146,8 +150,10 @@ test("all that a server adds to each request is bounded, and its notes end where
 test("a server that changes hundreds of tools is told in a line", async () => {
   await using place = makePlace();
   const grown = Array.from({ length: 300 }, (_, index) => ({ name: `grown-${index}` }));
-  configure(place, { mcp: { servers: { s: serverOf({ tools: [{ name: "grow", does: "grow" }], grown }) } } });
-  await using model = await startModelServer([call("s__grow"), call("Bash", { command: "sleep 0.5" }), say("Done.")]);
+  configure(place, {
+    mcp: { servers: { s: serverOf({ tools: [{ name: "grow", does: "grow" }], grown }, { required: true }) } },
+  });
+  await using model = await startModelServer(onceOffered("s__grown-0", [call("s__grow")], [say("Done.")]));
   const { events } = await exec(place, model, ["go"]);
   const message = events.flatMap((event) => (event.type === "notice" && event.code === "tools" ? [event.message] : []));
   expect(message.join("")).toContain("s__grown-19, 280 more. Tools that cannot be used any more: s__grow");
@@ -211,26 +217,21 @@ test("a task that takes too long is cancelled", async () => {
   expect(results(events)).toMatchObject([{ ok: false, summary: expect.stringContaining("timed out") }, { ok: true }]);
 });
 
-test("a server that dies in a call is there again for a later one, with the same tools", async () => {
+test.concurrent("a server that dies in a call is there again for a later one, with the same tools", async () => {
   await using place = makePlace();
   const tools = (["die", "echo"] as const).map((does) => ({ name: does, does, annotations: reading }));
-  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
-  await using model = await startModelServer([
-    call("s__die"),
-    call("s__echo", { n: 1 }),
-    call("Bash", { command: "sleep 2" }),
-    call("s__echo", { n: 2 }),
-    say("Done."),
-  ]);
+  configure(place, { mcp: { servers: { s: serverOf({ tools }, { required: true }) } } });
+  const script = untilSaid('{"n":', [call("s__die")], (n) => call("s__echo", { n }));
+  await using model = await startModelServer(script);
   const { events } = await exec(place, model, ["go"]);
-  const [died, soon, , later] = results(events).map(({ summary }) => summary);
+  const [died, soon] = results(events).map(({ summary }) => summary);
   expect(died).toContain("exited with 3: out of cheese");
   expect(soon).toContain("it is not connected (exited with 3: out of cheese); koda goes on trying to connect");
-  expect(later).toBe('{"n":2}');
+  expect(results(events).at(-1)).toMatchObject({ tool: "s__echo", ok: true });
   expect(events.filter((event) => event.type === "notice" && event.code === "tools")).toEqual([]);
 });
 
-test.each([
+test.concurrent.each([
   ["at once", { exits: 1 }],
   ["when its tools are known", { brief: true, tools: [{ name: "echo" }] }],
 ] as const)(
@@ -257,7 +258,7 @@ const bodies = [
   { what: "requests", piece: `data: ${message({ id: 1, method: "ping" })}\n\n`.repeat(512) },
 ];
 
-test.each(bodies)(
+test.concurrent.each(bodies)(
   "a server over HTTP that answers $what without end costs neither the run nor its memory",
   async ({ piece }) => {
     await using place = makePlace();

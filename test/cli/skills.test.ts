@@ -156,6 +156,7 @@ describe("allowed-tools", () => {
     "allowed-tools: [Read]",
     'allowed-tools: "Read, Grep"',
     "allowed_tools: Read",
+    "allowedTools: Read",
     'allowed-tools: ""',
   ];
 
@@ -165,6 +166,18 @@ describe("allowed-tools", () => {
     await using server = await startModelServer([call("Bash", { command: "true" }), say("Done.")]);
     const { end } = await exec(place, server, ["$look"]);
     expect(end.tools).toEqual({ ok: 0, failed: 0, denied: 1 });
+  });
+
+  test("nearly spelt, the skill is not loaded", async () => {
+    await using place = makePlace();
+    keep(place, ".agents/skills/look/SKILL.md", skill("look", { fields: "alowed-tools: Read\n" }));
+    keep(place, ".agents/skills/open/SKILL.md", skill("open", { fields: "disallowed-tools: Read\n" }));
+    await using server = await startModelServer([say("Done.")]);
+    const { events } = await exec(place, server, ["go"]);
+    expect(noticesOf(events)).toEqual([
+      expect.stringContaining('unknown key "alowed-tools" in its front matter (did you mean "allowed-tools"?)'),
+    ]);
+    expect(textOf(server.requests[0])).toContain("- open: ");
   });
 
   const fields = "allowed-tools: Read Bash(echo:*)\n";

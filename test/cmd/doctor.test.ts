@@ -137,6 +137,20 @@ test("instructions, skills and prompts are listed with scope, path and mistakes"
   expect(stdout).toContain("Ignored .agents/skills/good: it needs --trust-project");
 });
 
+test("a hook for a tool that does not exist is named, as in a run", async () => {
+  await using place = makePlace();
+  configure(place, { hooks: [{ on: "tool.before", match: "bash|Read", command: "./check" }] });
+  const { checks } = await diagnose(place, key);
+  expect(checks.filter(({ name, status }) => name === "hooks" && status === "warn")).toEqual([
+    {
+      name: "hooks",
+      status: "warn",
+      message:
+        'The hook "./check" (tool.before) may not run when it should: no tool is called "bash" (did you mean "Bash"?)',
+    },
+  ]);
+});
+
 test("MCP servers and hooks are listed with the file they come from, and none of them is started", async () => {
   const own = { mcp: { servers: { own: { command: "touch", args: ["started", "--token=sk-very-secret"] } } } };
   const hooks = [{ on: "tool.before", match: "Bash|Write", command: "touch started" }];

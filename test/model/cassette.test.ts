@@ -371,7 +371,9 @@ describe("a cassette file", () => {
     expect([a, b, c]).toEqual(heard);
     expect(a).not.toBe(c);
     expect(server.requests).toHaveLength(3);
-    await expect(ask(other, "d")).rejects.toThrow("The cassette has 1 requests, and this is request 2");
+    await expect(ask(other, "d")).rejects.toThrow(
+      'The cassette has 1 request of the agent "agent", and this is request 2',
+    );
   });
 
   test("leaves other requests alone", async () => {

@@ -28,23 +28,37 @@ export function scriptFor(parts: Readonly<Record<string, Part>>): Script {
   };
 }
 
+/** A call that starts an agent. */
+export function invoke(agent: string, prompt: string, more: object = {}) {
+  return call("InvokeAgent", { agent, prompt, ...more });
+}
+
 type AgentLine = Extract<Line, { type: "agent" }>;
 
-/** The events of agents, or of one of them. */
-export const agentEvents = (events: readonly Line[], id?: string) =>
-  events
+/** The events of all agents, or of one. */
+export function agentEvents(events: readonly Line[], id?: string) {
+  return events
     .filter((event): event is AgentLine => event.type === "agent" && (id === undefined || event.agent.id === id))
     .map(({ event }) => event);
-/** The results of calls that a request has. */
-export const resultsIn = (request: { lines: readonly { role: string; text?: string | undefined }[] } | undefined) =>
-  request?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
+}
 
-export const invoke = (agent: string, prompt: string, more: object = {}) =>
-  call("InvokeAgent", { agent, prompt, ...more });
+/** The results of calls in a request, in their order. */
+export function resultsIn(request: Pick<ModelRequestSeen, "lines"> | undefined): (string | undefined)[] {
+  return request?.lines.filter(({ role }) => role === "tool").map(({ text }) => text) ?? [];
+}
 
-/** Writes the definition of an agent of the user's own. */
-export function defineAgent({ home }: Pick<Place, "home">, name: string, text: string): void {
+/** Writes a definition of the user's own. */
+export function defineAgent(
+  { home }: Pick<Place, "home">,
+  name: string,
+  definition: string | Readonly<Record<string, string>>,
+): void {
   const directory = join(home, ".config/koda/agents");
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, `${name}.md`), text);
+  writeFileSync(join(directory, `${name}.md`), typeof definition === "string" ? definition : fileOf(name, definition));
+}
+
+function fileOf(name: string, fields: Readonly<Record<string, string>>): string {
+  const lines = Object.entries({ name, description: name, ...fields }).map(([key, value]) => `${key}: ${value}`);
+  return `---\n${lines.join("\n")}\n---\nYou are an agent.\n`;
 }

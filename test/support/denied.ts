@@ -51,3 +51,9 @@ export const strongestAndMountless: readonly { name: string; prefix: (place: Pla
   { name: "namespaces", prefix: () => [] },
   { name: "landlock", prefix: (place) => [programWithout(asInDocker, dirname(place.project))] },
 ];
+
+/** Each sandbox, by taking away what a stronger one needs. */
+export const everyTier: typeof strongestAndMountless = [
+  ...strongestAndMountless,
+  { name: "bwrap", prefix: (place) => [programWithout({ setns: 1 }, dirname(place.project))] },
+];

@@ -7,9 +7,9 @@ import { until } from "./until.ts";
 /** The reference servers of the protocol's authors, as npm has them. */
 export type PackagedServer = "filesystem" | "memory" | "everything" | "sequential-thinking";
 
-/** The configuration of one over stdio. */
+/** The configuration of one over stdio; a run waits for it, however long it takes to start. */
 export function packaged(server: PackagedServer, args: readonly string[] = [], more: Record<string, unknown> = {}) {
-  return { command: process.execPath, args: [programOf(server), ...args], ...more };
+  return { command: process.execPath, args: [programOf(server), ...args], required: true, ...more };
 }
 
 /** The server `everything` over HTTP on loopback. */
@@ -32,7 +32,7 @@ export async function startEverything(place: Place): Promise<HttpServer> {
 const modernProgram = fileURLToPath(import.meta.resolve("./mcp-modern-program.ts"));
 
 /** The configuration of a server that has no handshake of 2025. */
-export const modern = () => ({ command: process.execPath, args: [modernProgram] });
+export const modern = () => ({ command: process.execPath, args: [modernProgram], required: true });
 
 /** The same over HTTP on loopback. */
 export async function startModern(place: Place): Promise<HttpServer> {

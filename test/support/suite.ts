@@ -1,5 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Case, casesIn, linesByFolder, linesOfSkipped } from "./report.ts";
 
@@ -9,7 +9,7 @@ import { type Case, casesIn, linesByFolder, linesOfSkipped } from "./report.ts";
  * without a word. What failed runs once more by itself, to tell which tests fail only beside others: they have failed.
  */
 export async function runSuite(chosen: readonly string[]): Promise<number> {
-  const { cases, exitCode } = await runTests(["--parallel", ...chosen]);
+  const { cases, exitCode } = await runTests([`--parallel=${workers}`, ...chosen]);
   const failed = cases.filter(({ outcome }) => outcome === "failed");
   const skipped = cases.filter(({ outcome }) => outcome === "skipped").length;
   const flaky = await passedAlone(failed);
@@ -23,6 +23,9 @@ export async function runSuite(chosen: readonly string[]): Promise<number> {
   console.log(closingLine(totals));
   return totals.failed === 0 ? 0 : 1;
 }
+
+/** One more than processors: a test often waits for a limit, a retry or a process to end. */
+const workers = availableParallelism() + 1;
 
 type Totals = { passed: number; failed: number; skipped: number };
 

@@ -37,6 +37,11 @@ export type Mount =
   /** The file or directory stays there, and stays as it is. */
   | { kind: "frozen"; at: string };
 
+/** Nothing can be written there, but only once everything has its place: until then places are made in it. */
+export function isOpenAtFirst(mount: Mount): boolean {
+  return mount.kind === "cover" || (mount.kind === "tree" && !mount.writable) ? mount.inside.length > 0 : false;
+}
+
 /** A place to make inside of a mount, so that later ones find theirs. */
 export type Inside = { path: string; kind: "directory" | "file" };
 
@@ -74,7 +79,8 @@ export function layoutOf(policy: Policy, { look, kernelMounts, ways, cover }: La
     .flatMap((at) => coverOf(at, look(at)));
   const lost = [...covers.map(({ at }) => at), ...(policy.privateTmp ? ["/tmp"] : [])];
   const shown = policy.show
-    .filter((path) => look(path) !== undefined && lost.some((above) => isBelow(path, above) && path !== above))
+    .filter((path) => !(policy.privateTmp && path === policy.tmp) && look(path) !== undefined)
+    .filter((path) => lost.some((above) => isBelow(path, above) && path !== above))
     .filter((path) => !trees.some(({ at }) => at === path))
     .map((at) => treeOf(at, { writable: isWritten(at) }));
 
@@ -115,13 +121,12 @@ function rootsOf({ write, tmp, privateTmp, hide }: Policy): readonly string[] {
   );
 }
 
-/** The run's own directory; an empty one where a part of the run has no right to that. */
+/** The run's own directory; an empty one where a part of the run may not even read that. */
 function privateTmpOf(policy: Policy): Placed {
   const { tmp, write } = policy;
-  const isOpen = write.some((root) => isBelow(tmp, root)) && !isHidden(tmp, policy);
-  return isOpen
-    ? { kind: "tree", from: tmp, at: "/tmp", writable: true, rank: 0 }
-    : { kind: "cover", at: "/tmp", rank: 0 };
+  if (isHidden(tmp, policy)) return { kind: "cover", at: "/tmp", rank: 0 };
+  const writable = write.some((root) => isBelow(tmp, root));
+  return { kind: "tree", from: tmp, at: "/tmp", writable, rank: 0 };
 }
 
 /** A command that runs already may have renamed a directory above one since it was found: no mount could protect it. */

@@ -165,6 +165,14 @@ export function readOnly(policy: Policy): Policy {
   return { ...policy, write, readonly: policy.readonly.filter((path) => isInFolded(path, write)) };
 }
 
+/**
+ * The same policy for an agent that may only read while others write. What it left in their directory for temporary
+ * files, or said to their servers, they might obey: it reads that directory, and connects to nothing.
+ */
+export function withoutEffects(policy: Policy): Policy {
+  return { ...policy, write: [], readonly: [], show: unique([...policy.show, policy.tmp]), network: "none" };
+}
+
 function refuseState(opened: readonly string[], state: readonly string[]): void {
   const inside = opened.find((path) => isInFolded(path, state));
   if (inside === undefined) return;

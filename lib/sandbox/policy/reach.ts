@@ -86,7 +86,7 @@ function depthOf(path: string): number {
 }
 
 /** Commands have their own directories in these places, so no rule keeps them away; file tools would see the host's. */
-const sharedMemory = "/dev/shm";
+export const sharedMemory = "/dev/shm";
 export const hostTmp = "/tmp";
 
 type Refusals = Pick<Policy, "hide" | "readonly">;

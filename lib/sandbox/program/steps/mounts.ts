@@ -1,5 +1,5 @@
 import type { Assembly, StepOptions, Value, Variable } from "../../assembly/assembly.ts";
-import type { Inside, Layout, Mount } from "../../layout/layout.ts";
+import { type Inside, isOpenAtFirst, type Layout, type Mount } from "../../layout/layout.ts";
 import { here, openWithoutLinks } from "./place.ts";
 
 const [AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, AT_RECURSIVE] = [0x100, 0x1000, 0x8000] as const;
@@ -27,10 +27,8 @@ export function arrange(program: Assembly, { readonlyTree, mounts, inDevices }: 
     for (const path of ["/sys", "/dev"]) restrictMounts(program, { at: path, flags: READONLY, all: true });
   makeDevices(program, { nodes, inside: inDevices });
   for (const mount of mounts) place(program, mount, taken.get(mount));
-  // A cover takes in nothing more once everything has its place.
   for (const mount of mounts)
-    if (mount.kind === "cover" && mount.inside.length > 0)
-      restrictMounts(program, { at: mount.at, flags: READONLY, all: false });
+    if (isOpenAtFirst(mount)) restrictMounts(program, { at: mount.at, flags: READONLY, all: false });
 }
 
 /** A new /proc, of the process namespace that the program is in; nothing in it can be written to. */
@@ -63,7 +61,7 @@ function take(program: Assembly, mount: Mount): Variable | undefined {
     case "tree":
       return mount.writable
         ? restricted(program, takeWritable(program, mount.from), NOSUID | NODEV)
-        : restricted(program, takeTree(program, mount.from), READONLY | NOSUID | NODEV);
+        : restricted(program, takeTree(program, mount.from), (isOpenAtFirst(mount) ? 0 : READONLY) | NOSUID | NODEV);
     case "sealed":
       return restricted(program, takeTree(program, "/dev/null"), READONLY | NOSUID | NODEV);
     case "cover":

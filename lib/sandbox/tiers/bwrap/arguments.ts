@@ -1,4 +1,4 @@
-import type { Layout, Mount } from "../../layout/layout.ts";
+import { isOpenAtFirst, type Layout, type Mount } from "../../layout/layout.ts";
 import type { Capability } from "../../program/steps/capabilities.ts";
 
 const alone = words("--unshare-pid --unshare-ipc --unshare-uts --unshare-net --die-with-parent --cap-drop ALL");
@@ -17,7 +17,7 @@ type Circumstances = {
 
 /** The layout in bubblewrap's words. It carries out its options in their order, and makes the places that it needs. */
 export function bwrapArguments({ readonlyTree, mounts }: Layout, { cwd, user, capabilities }: Circumstances): string[] {
-  const covers = mounts.flatMap((mount) => (mount.kind === "cover" && mount.from === undefined ? [mount.at] : []));
+  const closed = mounts.filter((mount) => (mount.kind === "cover" ? mount.from === undefined : isOpenAtFirst(mount)));
   return [
     ...(user === undefined ? ["--unshare-user"] : ["--userns", String(user)]),
     ...alone,
@@ -28,7 +28,7 @@ export function bwrapArguments({ readonlyTree, mounts }: Layout, { cwd, user, ca
     ...ofTheKernel,
     ...mounts.flatMap(argumentsFor),
     // Only now: until here places were made inside of them.
-    ...covers.flatMap((at) => ["--remount-ro", at]),
+    ...closed.flatMap(({ at }) => ["--remount-ro", at]),
     "--chdir",
     cwd,
   ];
@@ -37,7 +37,7 @@ export function bwrapArguments({ readonlyTree, mounts }: Layout, { cwd, user, ca
 function argumentsFor(mount: Mount): string[] {
   switch (mount.kind) {
     case "tree":
-      return [mount.writable ? "--bind" : "--ro-bind", mount.from, mount.at];
+      return [mount.writable || isOpenAtFirst(mount) ? "--bind" : "--ro-bind", mount.from, mount.at];
     case "cover":
       if (mount.from !== undefined) return ["--ro-bind", mount.from, mount.at];
       return ["--perms", mount.inside.length > 0 ? "0755" : "0000", "--tmpfs", mount.at];

@@ -1,0 +1,104 @@
+import { expect, test } from "bun:test";
+import type { Event } from "../../lib/engine/event.ts";
+import { KodaError } from "../../lib/errors.ts";
+import { scriptFor } from "../support/agents.ts";
+import { prompt as words } from "../support/conversation.ts";
+import { call, hang, reply, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { openWith } from "../support/opened.ts";
+import { makePlace } from "../support/place.ts";
+
+const prompt = words.map((part) => ({ ...part, text: "go" }));
+const behind = (text: string) => call("InvokeAgent", { agent: "explore", prompt: text, background: true });
+const interrupted = () => new KodaError("sigint", "interrupted");
+
+const agentEvents = (events: readonly Event[], id: string) =>
+  events.flatMap((event) => (event.type === "agent" && event.agent.id === id ? [event.event] : []));
+
+test("the result of an agent is not lost when the turn that waited for it is interrupted", async () => {
+  await using place = makePlace();
+  const [waits, mayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using server = await startModelServer(
+    scriptFor({
+      go: (request, index) => {
+        if (index === 0) return behind("SLOW");
+        if (index === 1) waits.resolve();
+        return say(
+          index === 1 ? "I wait." : `Heard: ${request.lines.findLast(({ text }) => text.includes("ended"))?.text}`,
+        );
+      },
+      SLOW: async () => {
+        await mayEnd.promise;
+        return say("slow answer");
+      },
+    }),
+  );
+  const { host, conversation } = await openWith(place, server);
+  await using _ = host;
+  const { agents, inbox } = conversation;
+  inbox.expect(() => agents.next());
+  const interrupt = new AbortController();
+  for await (const event of conversation.run({ prompt }, interrupt.signal))
+    // The answer is there, and the turn waits.
+    if (event.type === "usage" && event.turn.output === 10) setImmediate(() => interrupt.abort(interrupted()));
+  await waits.promise;
+  mayEnd.resolve();
+  await agents.next();
+  const second = await Array.fromAsync(conversation.run({ prompt }, host.signal));
+  expect(JSON.stringify(second.filter(({ type }) => type === "text.done"))).toContain("slow answer");
+});
+
+test("an agent that waited for its turn has a start and an end when it is cancelled", async () => {
+  await using place = makePlace();
+  const all = Promise.withResolvers<void>();
+  let asked = 0;
+  await using server = await startModelServer(
+    scriptFor({
+      go: [reply(...Array.from({ length: 9 }, (_, index) => behind(`AGENT ${index}`))), hang()],
+      AGENT: () => {
+        if (++asked === 8) all.resolve();
+        return hang();
+      },
+    }),
+  );
+  const { host, conversation } = await openWith(place, server);
+  const interrupt = new AbortController();
+  const running = Array.fromAsync(conversation.run({ prompt }, interrupt.signal));
+  await all.promise;
+  interrupt.abort(interrupted());
+  const events = await running;
+  events.push(...(await Array.fromAsync(conversation.parts.events.until(host[Symbol.asyncDispose]()))));
+  expect(conversation.totals.agents).toEqual({ ok: 0, failed: 0, cancelled: 9 });
+  expect(agentEvents(events, "a9").map(({ type }) => type)).toEqual(["session.start", "end"]);
+});
+
+test("the result of an agent is not lost when the call that stops it is interrupted", async () => {
+  await using place = makePlace();
+  const deaf = "trap '' TERM; sleep 1000";
+  const started = Promise.withResolvers<void>();
+  await using server = await startModelServer(
+    scriptFor({
+      go: async (request, index) => {
+        if (index === 0) return call("InvokeAgent", { agent: "task", prompt: "DEAF", background: true });
+        await started.promise;
+        if (index === 1) return call("TaskStop", { id: "a1" });
+        return say(`Heard: ${request.lines.findLast(({ text }) => text.includes("has ended"))?.text}`);
+      },
+      // Each takes the whole grace of a command, one after the other: longer than that of TaskStop.
+      DEAF: (_, index) =>
+        index === 0
+          ? call("Bash", { command: deaf, background: true })
+          : call("Bash", { command: `echo ready; ${deaf}` }),
+    }),
+  );
+  const { host, conversation } = await openWith(place, server);
+  await using _ = host;
+  const interrupt = new AbortController();
+  for await (const event of conversation.run({ prompt }, interrupt.signal)) {
+    if (event.type === "agent" && event.event.type === "tool.output") started.resolve();
+    if (event.type === "tool.start" && event.tool === "TaskStop") interrupt.abort(interrupted());
+  }
+  await conversation.agents.next();
+  const second = await Array.fromAsync(conversation.run({ prompt }, host.signal));
+  expect(JSON.stringify(second.filter(({ type }) => type === "text.done"))).toContain("the agent was stopped");
+}, 30_000);
