@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
 import { agentEvents, defineAgent, invoke, resultsIn, scriptFor } from "../support/agents.ts";
 import { databaseIn } from "../support/agentsessions.ts";
 import { exec, follow, koda, start, using } from "../support/koda.ts";
@@ -315,3 +316,37 @@ test("eight agents work at once, and the ninth begins when one of them has ended
   const [firstEnd = 0] = placesOf("end");
   expect(placesOf("session.start").filter((index) => index < firstEnd)).toHaveLength(8);
 });
+
+test("commands that an agent has left in the background are stopped when it ends", async () => {
+  await using place = makePlace();
+  const name = `left-${crypto.randomUUID()}`;
+  const command = `exec -a ${name} sleep 300`;
+  let running: readonly boolean[] = [];
+  const isRunning = () => readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && argumentsOf(pid).startsWith(name));
+  await using server = await startModelServer(
+    scriptFor({
+      go: (_, index) => {
+        if (index === 0) return invoke("task", "START it");
+        running = [...running, isRunning()];
+        return say("End.");
+      },
+      START: async (_, index) => {
+        if (index === 0) return call("Bash", { command, background: true });
+        while (!isRunning()) await Bun.sleep(5);
+        running = [true];
+        return say("It runs.");
+      },
+    }),
+  );
+  await exec(place, server, ["go"]);
+  expect(running).toEqual([true, false]);
+});
+
+function argumentsOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    // It has ended.
+    return "";
+  }
+}

@@ -122,3 +122,22 @@ test("the figures of a session with its agents are unknown where one of them is"
   record(shelf.store.startAgent(parent.info, { ...start, agent: "explore" }), "look around");
   expect(shelf.store.totals([known])[0]).toMatchObject({ usage: { input: 40, output: 20 }, costUsd: null });
 });
+
+test("an agent that a run has left is told of until an item delivers it, or its turn is rolled back", async () => {
+  await using shelf = makeShelf();
+  const parent = shelf.store.create({ ...start, id: "parent" });
+  const child = record(shelf.store.startAgent(parent.info, { ...start, agent: "explore" }), "look around");
+  const leave = () => {
+    parent.beginTurn();
+    parent.append({ ...result("c1", "a1"), agent: child.id, background: "a1" });
+    parent.endTurn("cancelled");
+  };
+  const left = () => shelf.store.leftAgents(parent.info);
+  leave();
+  expect(left()).toEqual([{ id: "a1", session: child.id, call: "c1", answer: "done" }]);
+  parent.rollback(1);
+  expect(left()).toEqual([]);
+  leave();
+  parent.append({ kind: "note", text: "It is done", agent: child.id });
+  expect(left()).toEqual([]);
+});
