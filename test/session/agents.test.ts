@@ -125,7 +125,7 @@ test("the figures of a session with its agents are unknown where one of them is"
 
 test("an agent that a run has left is told of until an item delivers it, or its turn is rolled back", async () => {
   await using shelf = makeShelf();
-  const parent = shelf.store.create({ ...start, id: "parent" });
+  await using parent = shelf.store.create({ ...start, id: "parent" });
   const child = record(shelf.store.startAgent(parent.info, { ...start, agent: "explore" }), "look around");
   const leave = () => {
     parent.beginTurn();
