@@ -21,8 +21,12 @@ export async function runAgent(run: AgentRun, signal: AbortSignal): Promise<Outc
     tell(run, child.start(request));
     outcome = await passOn(run, child.run(request, signal));
     // A message may come after the last request of a turn.
-    while (outcome.status === "done" && !child.inbox.isEmpty)
+    while (outcome.status === "done" && !child.inbox.isEmpty) {
+      const { text } = outcome;
       outcome = await passOn(run, child.run({ ...request, prompt: child.inbox.takePrompt() }, signal));
+      // Its parent has not seen the answer before. One that matches a schema stands for itself.
+      if (request.schema === undefined) outcome = { ...outcome, text: `${text}\n\n${outcome.text}`.trim() };
+    }
   } catch (error) {
     outcome = outcomeOfError(error, signal, "");
   }

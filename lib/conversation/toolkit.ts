@@ -55,10 +55,10 @@ export async function openToolkit(place: Place, signal: AbortSignal): Promise<To
   const withoutCommands = workspace.backend.filesystem === "no commands";
   const agents = offeredAgents(definitions.agents);
   const builtInFor = (options: Pick<ToolOptions, "edit" | "skills">) =>
-    toolsOf(settings, { ...options, withoutCommands, agents });
-  const choose = (offer: Offer) => offeredByServers(offer, settings);
-  const builtIn = namedTools(agent, builtInFor({ edit, skills: sourceOf(skills, info) }));
-  const catalog = await ToolCatalog.open({ builtIn, servers, choose: (offer) => namedTools(agent, choose(offer)) });
+    namedTools(agent, toolsOf(settings, { ...options, withoutCommands, agents }));
+  const choose = (offer: Offer) => namedTools(agent, offeredByServers(offer, settings));
+  const builtIn = builtInFor({ edit, skills: sourceOf(skills, info) });
+  const catalog = await ToolCatalog.open({ builtIn, servers, choose });
   const opened = held.move();
   return {
     catalog,

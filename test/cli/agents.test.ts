@@ -379,3 +379,17 @@ test("people see whose each line is: one a call, and how an agent ended", async 
     ]),
   );
 });
+
+test("a run that is an agent gives the agents that it starts no more tools than it has", async () => {
+  await using place = makePlace();
+  defineAgent(place, "lead", { tools: "Read InvokeAgent" });
+  await using server = await startModelServer(
+    scriptFor({
+      go: [invoke("task", "PART"), say("End.")],
+      PART: [call("Write", { path: "a", content: "" }), say("no")],
+    }),
+  );
+  const { end } = await exec(place, server, ["--agent", "lead", "go"]);
+  expect(server.requests.slice(0, 2).map(({ tools }) => tools)).toEqual([["Read", "InvokeAgent"], ["Read"]]);
+  expect([end.tools, existsSync(join(place.project, "a"))]).toEqual([{ ok: 1, failed: 1, denied: 0 }, false]);
+});
