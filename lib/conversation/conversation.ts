@@ -46,6 +46,8 @@ export type TurnRequest = {
   /** The JSON Schema that the answer has to match. */
   schema?: JsonSchema | undefined;
   verify?: Pick<Verification, "command" | "most"> | undefined;
+  /** The conversation is closed after this turn. */
+  isLast?: boolean;
 };
 
 export type ConversationParts = {
@@ -244,7 +246,7 @@ export class Conversation implements AsyncDisposable {
     return await agents.open(this, wanted, signal);
   }
 
-  #turn({ prompt, schema, verify }: TurnRequest, changes: Turn["changes"]): Turn {
+  #turn({ prompt, schema, verify, isLast = false }: TurnRequest, changes: Turn["changes"]): Turn {
     this.#verification = verify && { ...verify, attempts: 0, passed: false };
     this.#turnMode = this.mode;
     this.#skillsSince = prompt.length === 0 ? 0 : this.#lengthAtStart;
@@ -274,6 +276,7 @@ export class Conversation implements AsyncDisposable {
       activeSkills: () => this.activeSkills(),
       environment: () => this.parts.environment(this.#turnMode),
       inbox: this.inbox,
+      settle: async () => (isLast ? this.agents[Symbol.asyncDispose]() : undefined),
       loop: new LoopGuard(),
       progress: this.#progress,
       heard: () => this.parts.host.clocks.heard(),

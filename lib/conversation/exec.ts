@@ -32,7 +32,7 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
     inbox.expect(() => agents.next());
     yield conversation.start(opened.request);
     yield* conversation.parts.events.drain();
-    outcome = yield* conversation.run(opened.request, host.signal);
+    outcome = yield* conversation.run({ ...opened.request, isLast: true }, host.signal);
     outcome = withCommands(outcome, conversation.parts.ledger);
     outcome = withFailOn(outcome, opened.failOn, conversation);
   } catch (error) {

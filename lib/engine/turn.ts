@@ -74,6 +74,8 @@ export type Turn = {
   readonly environment: () => Item | undefined;
   /** Input that comes while the turn runs. */
   readonly inbox: { ready(): Promise<void>; settled(): Promise<void>; take(): Input[]; isEmpty: boolean };
+  /** Stops agents in the background if they end with this turn: what they have written by then is in its diff. */
+  readonly settle: () => Promise<void>;
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
@@ -108,6 +110,7 @@ export async function* runTurn(
   try {
     yield { type: "turn.start", turn: number };
     const outcome = yield* worked(turn, parent);
+    yield* events.until(turn.settle());
     yield* tellTurnEnd(turn, { opening, outcome }, parent);
     yield* events.drain();
     yield* await turn.changes.collect(parent);

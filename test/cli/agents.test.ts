@@ -182,8 +182,12 @@ test("a time limit ends an agent in the background: it is counted as cancelled",
   await using server = await startModelServer(
     scriptFor({ go: [invoke("explore", "NEVER", { background: true }), say("I wait.")], NEVER: () => hang() }),
   );
-  const { end } = await exec(place, server, ["go", "--timeout", "2s"]);
+  const { events, end } = await exec(place, server, ["go", "--timeout", "2s"]);
   expect([end.status, end.exit, end.agents]).toEqual(["limit", 124, { ok: 0, failed: 0, cancelled: 1 }]);
+  // What it has written is in the diff of the turn.
+  const ended = events.findIndex((event) => event.type === "agent" && event.event.type === "end");
+  expect(ended).toBeGreaterThan(0);
+  expect(ended).toBeLessThan(events.findIndex(({ type }) => type === "turn.end"));
 });
 
 /** An explorer that reads a file, the number of its requests so far told by its answers. */
