@@ -24,8 +24,8 @@ export async function runSuite(chosen: readonly string[]): Promise<number> {
   return totals.failed === 0 ? 0 : 1;
 }
 
-/** One more than processors: a test often waits for a limit, a retry or a process to end. */
-const workers = availableParallelism() + 1;
+/** More of them save hardly any time, and tests that wait for a limit or a grace fail beside others. */
+const workers = availableParallelism();
 
 type Totals = { passed: number; failed: number; skipped: number };
 
