@@ -1,6 +1,6 @@
 import { unlessAborted } from "./unlessaborted.ts";
 
-/** Whoever holds a key has it alone; others wait, in the order in which they came. */
+/** A key has one holder at a time; the others wait in line. */
 export class KeyedLocks {
   /** Settles when the last one in line gives the key back. */
   readonly #lines = new Map<string, Promise<void>>();
@@ -10,7 +10,7 @@ export class KeyedLocks {
     const { promise: free, resolve: release } = Promise.withResolvers<void>();
     // All places in line are taken at once, so that no two wait for each other.
     const before = keys.flatMap((key) => this.#lines.get(key) ?? []);
-    // Whoever stops waiting stays in line: those that come later still wait for those before it.
+    // After an abort its place stays in line: later ones still wait for those before it.
     const line: Promise<void> = Promise.all([...before, free]).then(() => this.#leave(keys, line));
     for (const key of keys) this.#lines.set(key, line);
     try {

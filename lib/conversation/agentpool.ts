@@ -1,13 +1,11 @@
 import { ResultCache } from "../agents/resultcache.ts";
 import { Slots } from "../async/slots.ts";
 import { unlessAborted } from "../async/unlessaborted.ts";
-import type { AgentTag, Event, Events } from "../engine/event.ts";
-import type { Ledger } from "../engine/ledger.ts";
+import type { AgentTag, Event } from "../engine/event.ts";
 import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
 import { schemaFault } from "../engine/schemacheck.ts";
 import type { Input } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
-import type { OutputStore } from "../session/outputs.ts";
 import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
 import type { Item } from "../session/item.ts";
 import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
@@ -35,22 +33,6 @@ export type AgentSource = {
   note(agents: readonly string[]): void;
 };
 
-type PoolOptions = {
-  /** The part of an agent that its answer depends on beside its prompt; undefined when it may never be used again. */
-  keyOf: (name: string) => string | undefined;
-  /** See ResultCache. */
-  generation: () => number | undefined;
-  /** Throws a KodaError when there is no such agent, or when its model cannot be used. */
-  open: (wanted: WantedAgent, signal: AbortSignal) => Promise<Conversation>;
-  /** See AgentSource. */
-  lastBefore: () => number;
-  outputs: OutputStore;
-  /** For recordings and replays. */
-  source: Pick<AgentSource, "due" | "note"> | undefined;
-  events: Pick<Events, "post">;
-  ledger: Ledger;
-};
-
 type Started = { tag: AgentTag; child: Conversation; request: AgentRequest; call: string };
 
 /** More of them wait. */
@@ -60,17 +42,22 @@ const mostAgents = 8;
 export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   #diverged: KodaError | undefined;
   readonly counts = { ok: 0, failed: 0, cancelled: 0 };
-  readonly #options: PoolOptions;
+  readonly #parent: Conversation;
   readonly #slots = new Slots(mostAgents);
   readonly #life = new AbortController();
-  readonly #running: Promise<Outcome>[] = [];
+  readonly #running = new Set<Promise<Outcome>>();
   readonly #background = new Map<string, BackgroundAgent>();
   readonly #answers: ResultCache<ToolResult>;
   #lastNumber: number | undefined;
 
-  constructor(options: PoolOptions) {
-    this.#options = options;
-    this.#answers = new ResultCache(options.generation);
+  constructor(parent: Conversation) {
+    this.#parent = parent;
+    this.#answers = new ResultCache(() => parent.parts.workspace.generation);
+  }
+
+  /** Absent where no agent may be started. */
+  get #source(): AgentSource | undefined {
+    return this.#parent.parts.agents;
   }
 
   async start(request: AgentRequest, { call, signal }: Pick<ToolContext, "call" | "signal">): Promise<ToolResult> {
@@ -86,7 +73,8 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
     if (fault !== undefined) return failed(`The agent was not started: its schema cannot be used: ${fault}`);
     let child: Conversation;
     try {
-      child = await this.#options.open({ ...tag, call }, signal);
+      if (this.#source === undefined) throw new KodaError("usage", "an agent cannot start agents");
+      child = await this.#source.open(this.#parent, { ...tag, call }, signal);
     } catch (error) {
       if (!(error instanceof KodaError) || signal.aborted) throw error;
       return failed(`The agent was not started: ${error.message}`);
@@ -102,7 +90,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   #resultOf({ child, call }: Started): (outcome: Outcome) => AgentResult {
-    const asked = { session: child.parts.session.id, call, outputs: this.#options.outputs };
+    const asked = { session: child.parts.session.id, call, outputs: this.#parent.parts.session.outputs };
     return (outcome) => agentResult(outcome, asked);
   }
 
@@ -128,7 +116,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
 
   /** Before any of a reply sends a request, all of them are counted: they share what is left. */
   #count(): DisposableStack {
-    const { ledger } = this.#options;
+    const { ledger } = this.#parent.parts;
     const counted = new DisposableStack();
     ledger.agents++;
     counted.defer(() => void ledger.agents--);
@@ -136,7 +124,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   #runOf({ tag, child, request: { prompt, schema } }: Started): AgentRun {
-    const { events } = this.#options;
+    const { events } = this.#parent.parts;
     const request = { prompt: [{ type: "text" as const, text: prompt }], schema };
     return { tag, child, request, post: (event) => events.post(event) };
   }
@@ -165,7 +153,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
 
   /** In a replay results come when they did, however fast the agents are. */
   async ready(): Promise<void> {
-    if (this.#options.source?.due() !== undefined) await Promise.all(this.#due.map(async ([, agent]) => agent.ended));
+    if (this.#source?.due() !== undefined) await Promise.all(this.#due.map(async ([, agent]) => agent.ended));
   }
 
   /** The results that the model has not seen. */
@@ -175,7 +163,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
       const input = agent.takeResult();
       return input === undefined ? [] : [{ id, input }];
     });
-    if (taken.length > 0) this.#options.source?.note(taken.map(({ id }) => id));
+    if (taken.length > 0) this.#source?.note(taken.map(({ id }) => id));
     return taken.map(({ input }) => input);
   }
 
@@ -187,7 +175,7 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
 
   /** The agents in the background whose results are due once they have ended. */
   get #due(): readonly (readonly [id: string, agent: BackgroundAgent])[] {
-    const due = this.#options.source?.due();
+    const due = this.#source?.due();
     if (due === undefined) return [...this.#background];
     const agents = due.map((id) => [id, this.#background.get(id)] as const);
     return agents.flatMap(([id, agent]) => (agent === undefined ? [] : [[id, agent] as const]));
@@ -199,10 +187,12 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   /** The run of an agent, counted. It never rejects. */
-  #follow(run: AgentRun, signal: AbortSignal, onEnd?: (outcome: Outcome) => void): Promise<Outcome> {
+  async #follow(run: AgentRun, signal: AbortSignal, onEnd?: (outcome: Outcome) => void): Promise<Outcome> {
     const running = this.#counted(run, signal, onEnd);
-    this.#running.push(running);
-    return running;
+    this.#running.add(running);
+    const outcome = await running;
+    this.#running.delete(running);
+    return outcome;
   }
 
   async #counted(run: AgentRun, signal: AbortSignal, onEnd?: (outcome: Outcome) => void): Promise<Outcome> {
@@ -222,12 +212,12 @@ export class AgentPool implements AgentCalls, InboxSource, AsyncDisposable {
   }
 
   #keyOf({ agent, prompt, schema }: AgentRequest): string | undefined {
-    const key = this.#options.keyOf(agent);
+    const key = this.#source?.keyOf(this.#parent, agent);
     return key && JSON.stringify([agent, key, prompt, schema]);
   }
 
   #nextId(): string {
-    this.#lastNumber ??= this.#options.lastBefore();
+    this.#lastNumber ??= this.#source?.lastBefore(this.#parent) ?? 0;
     return `a${++this.#lastNumber}`;
   }
 }

@@ -27,7 +27,7 @@ import { finishName } from "../tools/finish.ts";
 import type { Claim, Effect } from "../trust/claim.ts";
 import { lowerMode } from "../trust/mode.ts";
 import { executableChanges } from "../worktree/executable.ts";
-import { AgentPool, type AgentSource, type WantedAgent } from "./agentpool.ts";
+import { AgentPool, type AgentSource } from "./agentpool.ts";
 import { CallContexts } from "./callcontext.ts";
 import type { Host } from "./host.ts";
 import { Inbox } from "./inbox.ts";
@@ -105,22 +105,13 @@ export class Conversation implements AsyncDisposable {
 
   /** Takes ownership of the session; of the workspace and the servers too, unless they are its parent's. */
   constructor(parts: ConversationParts) {
-    const { host, session, stance, workspace, parent, patch, events, ledger, settings } = parts;
+    const { host, session, stance, workspace, parent, patch, events, settings } = parts;
     this.parts = parts;
     this.#stance = stance;
     this.#turnMode = stance.allowance.mode;
     this.#lengthAtStart = session.info.length;
     this.#skillsSince = session.info.length;
-    this.agents = new AgentPool({
-      open: (wanted, signal) => this.#openAgent(wanted, signal),
-      keyOf: (name) => parts.agents?.keyOf(this, name),
-      generation: () => workspace.generation,
-      lastBefore: () => parts.agents?.lastBefore(this) ?? 0,
-      outputs: session.outputs,
-      source: parts.agents,
-      events,
-      ledger,
-    });
+    this.agents = new AgentPool(this);
     this.inbox = new Inbox(this.agents);
     this.#hands = workspace.open((event) => events.post(event));
     const { contextWindow } = stance.info;
@@ -238,12 +229,6 @@ export class Conversation implements AsyncDisposable {
     if (this.#verification === undefined) return {};
     const { command, passed, attempts } = this.#verification;
     return { verify: { command, passed, attempts } };
-  }
-
-  async #openAgent(wanted: WantedAgent, signal: AbortSignal): Promise<Conversation> {
-    const { agents } = this.parts;
-    if (agents === undefined) throw new KodaError("usage", "an agent cannot start agents");
-    return await agents.open(this, wanted, signal);
   }
 
   #turn({ prompt, schema, verify, isLast = false }: TurnRequest, changes: Turn["changes"]): Turn {

@@ -48,12 +48,11 @@ export function toolsOf(
   if (settings.model.edit === "patch" && canEdit(offered) && !mayPatch(settings)) throw patchNotAllowed();
   const { twin } = edit === "patch" && mayPatch(settings) ? applyPatchTool : editTool;
   const mayInvoke = agents.length > 0 && offered.some(({ name }) => name === invokeAgentName);
-  const isOf = (names: readonly string[], name: string) => names.includes(name);
   return offered.filter(
     ({ name }) =>
       name !== twin &&
       (name !== skillName || skills.names.length > 0) &&
-      (!isOf([invokeAgentName, taskSendName], name) || mayInvoke),
+      (mayInvoke || (name !== invokeAgentName && name !== taskSendName)),
   );
 }
 

@@ -1,5 +1,6 @@
 import { recordOf, stringIn } from "../config/json.ts";
 import type { ActiveSkill } from "../session/item.ts";
+import { invokeAgentName } from "../tools/agentcalls.ts";
 import { finishName } from "../tools/finish.ts";
 import { skillName } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -11,13 +12,16 @@ export async function skillRule(skill: ActiveSkill, call: SkillCall): Promise<st
   const { name, twin } = call.tool;
   // Otherwise a skill could not be left, or a run not be ended.
   if (skill.allowed === undefined || name === skillName || name === finishName) return undefined;
-  const isTask = /^Task(List|Output|Stop)$/.test(name);
+  const isTask = /^Task(List|Output|Stop|Send)$/.test(name);
   const entries = skill.allowed
     .map(parseEntry)
-    .filter(({ tool }) => covers(tool, name) || tool === twin || (isTask && tool === "Bash"));
+    .filter(({ tool }) => covers(tool, name) || tool === twin || (isTask && startsTasks.includes(tool)));
   if (isTask ? entries.length > 0 : await allows(entries, call)) return undefined;
   return `the skill "${skill.name}" allows only ${skill.allowed.join(", ") || "no tools"}`;
 }
+
+/** The tools whose background tasks and agents the others are for. */
+const startsTasks: readonly string[] = ["Bash", invokeAgentName];
 
 /** `Bash(git:*)`. */
 type Entry = { tool: string; pattern: string | undefined };

@@ -28,7 +28,7 @@ function find({ project: root, home }: Place, { trust = new ProjectTrust(true), 
   return findAgents({ root, home, configDirectory, trust, hide: [], plugins: from, tools: agentToolNames });
 }
 
-/** What becomes of a project's only file. */
+/** The definition in a project's only file, or the notice about it. */
 async function read(text: string | Uint8Array, file = "one.md") {
   await using place = makePlace({ [`${project}/${file}`]: text });
   const { byName, notices } = find(place);

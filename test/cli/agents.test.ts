@@ -184,7 +184,7 @@ test("a time limit ends an agent in the background: it is counted as cancelled",
   );
   const { events, end } = await exec(place, server, ["go", "--timeout", "2s"]);
   expect([end.status, end.exit, end.agents]).toEqual(["limit", 124, { ok: 0, failed: 0, cancelled: 1 }]);
-  // What it has written is in the diff of the turn.
+  // Its writes are in the diff of the turn.
   const ended = events.findIndex((event) => event.type === "agent" && event.event.type === "end");
   expect(ended).toBeGreaterThan(0);
   expect(ended).toBeLessThan(events.findIndex(({ type }) => type === "turn.end"));
@@ -208,7 +208,7 @@ test("the same question to an agent is answered from memory, until something may
     scriptFor({
       go: (_, index) => {
         if (index === 2) return call("Write", { path: "b.txt", content: "b\n" });
-        // By somebody else.
+        // A change from outside.
         if (index === 5) writeFileSync(file, "changed\n");
         return index === 6 ? say("End.") : askAgain;
       },

@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 const count = Number(process.env.KODA_SEQUENCES ?? 20);
 const firstSeed = Number(process.env.KODA_SEED ?? 1);
 
-/** What happens to a run: at its request number `at` in the first six, and from then on the model is silent in one. */
+/** The event that ends a run, at one of its first six requests (`at`); in one the model is silent from then on. */
 const ways = [
   "SIGINT",
   "SIGTERM",

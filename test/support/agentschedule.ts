@@ -91,7 +91,7 @@ export class AgentSchedule implements Disposable {
     return true;
   }
 
-  /** What happens between two turns. */
+  /** A random step between two turns. */
   async idle(): Promise<void> {
     const { random } = this.#options;
     for (let steps = Math.floor(random() * 6); steps > 0 && this.#pending.length + this.#holds.length > 0; steps--) {
