@@ -140,10 +140,15 @@ export function affordableOutput(ledger: Ledger, price: Price | undefined): numb
   const { output } = ratesFor(nextInput * largestGrowth, price);
   // Agents work side by side, and their parent has to be able to go on.
   const share = parent === undefined ? 1 : Math.max(parent.agents, 1);
-  const kept = (parent?.nextUsd ?? 0) * largestGrowth;
+  const kept = parent === undefined ? 0 : keptUsd(parent);
   const leftUsd = (payer.limits.maxCostUsd - payer.spentUsd - kept) / share - nextUsd;
   const left = Math.floor((leftUsd / output) * 1e6);
   return Math.max(left, 0) + leastOutput;
+}
+
+/** The money that agents leave to their parent for its answer. */
+function keptUsd({ nextUsd }: Ledger): number {
+  return nextUsd * largestGrowth;
 }
 
 /** In US dollars; undefined when the price or any of the figures is unknown. */
@@ -192,15 +197,14 @@ export function priced<T extends { usage: Usage }>(item: T, price: Price | undef
 /** The limit that is reached, if any. The last request of a run is its own, and not for its agents. */
 export function limitReached(ledger: Ledger): Failure | undefined {
   const { parent, nextUsd } = ledger;
-  const own = reached(ledger, { requests: 0, usd: 0 });
-  return own ?? (parent && reached(parent, { requests: 1, usd: nextUsd }));
+  const own = reached(ledger, { kept: 0, nextUsd });
+  return own ?? (parent && reached(parent, { kept: 1, nextUsd: nextUsd + keptUsd(parent) }));
 }
 
-type Reserve = { requests: number; usd: number };
+type Next = { kept: number; nextUsd: number };
 
-function reached({ limits, requests, tokens, spentUsd, nextUsd: next }: Ledger, reserve: Reserve): Failure | undefined {
+function reached({ limits, requests, tokens, spentUsd }: Ledger, { kept, nextUsd }: Next): Failure | undefined {
   const { maxTurns, maxTokens, maxCostUsd, setBy = "--max-turns" } = limits;
-  const nextUsd = next + reserve.usd;
   if (maxTokens !== undefined && tokens >= maxTokens)
     return limit("max_tokens", `Token limit reached: ${tokens} of ${maxTokens} (--max-tokens)`);
   if (maxCostUsd !== undefined && rounded(spentUsd + nextUsd) >= maxCostUsd) {
@@ -208,8 +212,7 @@ function reached({ limits, requests, tokens, spentUsd, nextUsd: next }: Ledger, 
     const next = spentUsd < maxCostUsd ? ` is spent, and the next request costs at least ${dollars(nextUsd)}` : "";
     return limit("max_cost", `${spent}${next} (--max-cost)`);
   }
-  if (requests >= maxTurns - reserve.requests)
-    return limit("max_turns", `Request limit reached: ${maxTurns} (${setBy})`);
+  if (requests >= maxTurns - kept) return limit("max_turns", `Request limit reached: ${maxTurns} (${setBy})`);
   return undefined;
 }
 
