@@ -8,8 +8,13 @@ export type AgentRun = {
   child: Conversation;
   request: TurnRequest;
   post: (event: Event) => void;
-  /** Called when no more messages are taken. */
-  onOver?: () => void;
+  observer?: AgentObserver;
+};
+
+export type AgentObserver = {
+  onEvent(event: AgentEvent): void;
+  /** No more messages are taken. */
+  onOver(): void;
 };
 
 /** Runs an agent to its end and closes it. Its events are passed on, the last of them its `end`. It never rejects. */
@@ -41,7 +46,7 @@ export async function endUnbegun(run: AgentRun, outcome: Outcome): Promise<Outco
 
 async function close(run: AgentRun, outcome: Outcome, startedAt: number): Promise<Outcome> {
   const { child } = run;
-  run.onOver?.();
+  run.observer?.onOver();
   let last = outcome;
   try {
     await passOn(run, child.parts.events.until(child[Symbol.asyncDispose]()));
@@ -61,6 +66,7 @@ async function passOn<T>(run: AgentRun, events: AsyncGenerator<Event, T>): Promi
   }
 }
 
-function tell({ tag, post }: AgentRun, event: AgentEvent): void {
+function tell({ tag, post, observer }: AgentRun, event: AgentEvent): void {
+  observer?.onEvent(event);
   post({ type: "agent", agent: tag, event });
 }

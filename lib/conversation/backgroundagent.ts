@@ -1,16 +1,17 @@
-import type { AgentTag, Event } from "../engine/event.ts";
+import type { AgentEvent, AgentTag } from "../engine/event.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import type { Input } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import { shortened } from "../session/graphemes.ts";
 import { failed, succeeded, type ToolResult } from "../tools/tool.ts";
 import { type AgentResult, answerNote } from "./agentresult.ts";
+import type { AgentObserver } from "./agentrun.ts";
 import type { Conversation } from "./conversation.ts";
 
 type Started = { tag: AgentTag; child: Conversation; prompt: string; resultOf: (outcome: Outcome) => AgentResult };
 
 /** An agent in the background. The model sees its result once, whether it asks for it or not. */
-export class BackgroundAgent {
+export class BackgroundAgent implements AgentObserver {
   readonly #started: Omit<Started, "child">;
   /** Undefined when it takes no more messages. */
   #child: Conversation | undefined;
@@ -30,6 +31,10 @@ export class BackgroundAgent {
     this.#child = child;
   }
 
+  get id(): string {
+    return this.#started.tag.id;
+  }
+
   /** Aborted when this agent is to stop. */
   get signal(): AbortSignal {
     return this.#stop.signal;
@@ -47,8 +52,8 @@ export class BackgroundAgent {
     return this.#outcome !== undefined && !this.#isSeen;
   }
 
-  observe(event: Event): void {
-    const step = event.type === "agent" ? stepOf(event.event) : undefined;
+  onEvent(event: AgentEvent): void {
+    const step = stepOf(event);
     if (step === undefined) return;
     this.#steps.push(step);
     if (this.#steps.length <= mostSteps) return;
@@ -56,7 +61,7 @@ export class BackgroundAgent {
     this.#stepsLeftOut++;
   }
 
-  close(): void {
+  onOver(): void {
     this.#child = undefined;
   }
 
@@ -118,7 +123,7 @@ const states = {
   cancelled: "was stopped",
 } as const;
 
-function stepOf(event: Extract<Event, { type: "agent" }>["event"]): string | undefined {
+function stepOf(event: AgentEvent): string | undefined {
   switch (event.type) {
     case "tool.start":
       return `${event.tool} ${shortened(JSON.stringify(event.input), longestStep)}`;

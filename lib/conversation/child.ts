@@ -2,6 +2,7 @@ import type { AgentDefinition, Agents } from "../agents/agents.ts";
 import { noPlugins } from "../agents/plugins.ts";
 import type { Skills } from "../agents/skills.ts";
 import { Mailbox } from "../async/mailbox.ts";
+import type { Mode } from "../config/config.ts";
 import type { Event } from "../engine/event.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import { openLedger } from "../engine/ledger.ts";
@@ -13,8 +14,6 @@ import type { LeftAgent } from "../session/leftagents.ts";
 import type { SessionInfo } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
-import { invokeAgentName } from "../tools/agentcalls.ts";
-import type { Gate } from "../trust/gate.ts";
 import { lowerMode } from "../trust/mode.ts";
 import rules from "./agent-rules.md" with { type: "text" };
 import type { AgentSource, WantedAgent } from "./agentpool.ts";
@@ -59,8 +58,8 @@ export function agentSource(family: Family): AgentSource {
       const definition = family.agents.byName.get(name);
       // An earlier answer may be there or not, by how fast others are.
       if (definition === undefined || family.traffic.isTaped) return undefined;
-      const { info } = parent.parts.stance;
-      const mode = lowerMode(definition.mode ?? parent.mode, parent.mode);
+      const { info } = parent.stance;
+      const mode = agentMode(definition, parent);
       return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
     },
     lastBefore: (parent) => lastNumber(family, parent),
@@ -127,17 +126,22 @@ export function systemOf({ prompt }: AgentDefinition): string {
   return `${prompt}\n\n${rules.trim()}`;
 }
 
+/** Its own, as far as its parent may now. */
+function agentMode(definition: AgentDefinition | undefined, { authority: { mode } }: Conversation): Mode {
+  return lowerMode(definition?.mode ?? mode, mode);
+}
+
 async function stanceFor(family: Family, { parent, definition }: Child, connected: Connection): Promise<Stance> {
   const { model, info } = connected;
-  const { catalog, allowance, gateFor } = parent.parts.stance;
-  const mode = lowerMode(definition?.mode ?? parent.mode, parent.mode);
+  const { catalog, allowance, gateFor } = parent.stance;
+  const mode = agentMode(definition, parent);
   return {
     model,
     info,
     // The tools are a part of the prompt that the provider has in its cache.
     catalog: definition === undefined ? unchanging(catalog.current) : await catalogFor(definition, family, connected),
     allowance: { ...allowance, mode },
-    gateFor: (now) => withoutAgents(gateFor(now)),
+    gateFor,
   };
 }
 
@@ -161,12 +165,6 @@ async function catalogFor(definition: AgentDefinition, family: Family, { edit, i
     servers: toolkit.servers,
     choose: (offer) => toolsForAgent(definition, toolkit.choose(offer)),
   });
-}
-
-/** A fork is offered the tools of its parent, and may not use all of them. */
-function withoutAgents(gate: Gate): Gate {
-  return (call) =>
-    call.tool === invokeAgentName ? { allow: false, rule: "an agent cannot start agents" } : gate(call);
 }
 
 /** A session with the history of its parent. The calls of the parent that have no result yet are its own affair. */

@@ -1,43 +1,33 @@
-import type { Prompts } from "../agents/prompts.ts";
-import type { Skills } from "../agents/skills.ts";
 import { within } from "../async/within.ts";
 import type { Mode } from "../config/config.ts";
 import { AnswerJudge } from "../engine/answer.ts";
-import type { OwnOutput } from "../engine/changes.ts";
 import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
-import type { Event, EventOf, Events } from "../engine/event.ts";
-import type { KeyWatch } from "../engine/exposure.ts";
-import { type Hooks, runEndHooks } from "../engine/hooks.ts";
-import { costOf, type Ledger } from "../engine/ledger.ts";
+import type { Event, EventOf } from "../engine/event.ts";
+import { runEndHooks } from "../engine/hooks.ts";
+import { costOf } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { taskOf } from "../engine/task.ts";
 import { type Progress, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
 import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
-import type { Servers } from "../mcp/servers.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
 import { textOfParts } from "../session/content.ts";
-import type { ActiveSkill, ItemOf } from "../session/item.ts";
 import { promptTitle } from "../session/log.ts";
-import type { Session } from "../session/session.ts";
 import { finishName } from "../tools/finish.ts";
-import type { Claim, Effect } from "../trust/claim.ts";
-import { lowerMode } from "../trust/mode.ts";
 import { executableChanges } from "../worktree/executable.ts";
-import { AgentPool, type AgentSource } from "./agentpool.ts";
+import { AgentPool } from "./agentpool.ts";
+import { Authority } from "./authority.ts";
 import { CallContexts } from "./callcontext.ts";
-import type { Host } from "./host.ts";
+import type { ConversationParts } from "./conversationparts.ts";
 import { Inbox } from "./inbox.ts";
 import { askHooks, openingItems } from "./opening.ts";
 import { ProjectChanges } from "./projectchanges.ts";
-import type { RunPatch } from "./runpatch.ts";
-import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import { canEdit } from "./tools.ts";
-import type { Hands, Workspace } from "./workspace.ts";
+import type { Hands } from "./workspace.ts";
 
 export type TurnRequest = {
   prompt: Prompt;
@@ -50,39 +40,10 @@ export type TurnRequest = {
   isLast?: boolean;
 };
 
-export type ConversationParts = {
-  host: Host;
-  session: Session;
-  stance: Stance;
-  system: string;
-  workspace: Workspace;
-  servers: Servers | undefined;
-  /** The conversation that started this one, which is then an agent: it has the workspace and the servers of that. */
-  parent?: Conversation;
-  /** Absent where no agent may be started. */
-  agents?: AgentSource;
-  ledger: Ledger;
-  events: Events;
-  skills: Skills;
-  prompts: Prompts;
-  /** The first event, without the title of a new session. */
-  start: EventOf<"session.start">;
-  /** The environment as far as the model does not know it yet. */
-  environment: (mode: Mode) => ItemOf<"environment"> | undefined;
-  settings: Pick<Settings, "env" | "dataDirectory" | "database" | "loaded">;
-  own: OwnOutput;
-  /** For --patch. */
-  patch?: RunPatch | undefined;
-  watchKey: KeyWatch;
-  /** Absent when the user has configured none. */
-  hooks?: Hooks | undefined;
-  /** The command line that continues the session; null when nothing is kept. */
-  resume: string | null;
-};
-
 /** One conversation with a model, turn after turn. Closing it stops everything that it started. */
 export class Conversation implements AsyncDisposable {
   readonly parts: ConversationParts;
+  readonly authority: Authority;
   readonly agents: AgentPool;
   readonly inbox: Inbox;
   readonly changes: ProjectChanges;
@@ -90,10 +51,6 @@ export class Conversation implements AsyncDisposable {
   readonly #contexts: CallContexts;
   readonly #compaction: Compaction;
   #stance: Stance;
-  /** That of the running turn, or of the last one. */
-  #turnMode: Mode;
-  /** Skills that were loaded after this place in the log narrow the turn. */
-  #skillsSince: number;
   #progress: Progress | undefined;
   #verification: Verification | undefined;
   readonly #life = new AbortController();
@@ -108,18 +65,18 @@ export class Conversation implements AsyncDisposable {
     const { host, session, stance, workspace, parent, patch, events, settings } = parts;
     this.parts = parts;
     this.#stance = stance;
-    this.#turnMode = stance.allowance.mode;
     this.#lengthAtStart = session.info.length;
-    this.#skillsSince = session.info.length;
+    const { policy } = workspace;
+    this.authority = new Authority({ session, stance: () => this.#stance, policy, parent: parent?.authority });
     this.agents = new AgentPool(this);
-    this.inbox = new Inbox(this.agents);
+    this.inbox = new Inbox(this.agents.background);
     this.#hands = workspace.open((event) => events.post(event));
     const { contextWindow } = stance.info;
-    const owner = { session, workspace, hands: this.#hands, agents: this.agents, contextWindow };
+    const { agents, authority } = this;
+    this.#contexts = new CallContexts({ session, workspace, hands: this.#hands, agents, authority, contextWindow });
     const isResumed = parent === undefined;
-    this.#contexts = new CallContexts({ ...owner, isAgent: !isResumed });
     this.#compaction = new Compaction({ ...settings.loaded.config.compaction, isResumed, now: () => host.traffic.now });
-    this.changes = new ProjectChanges({ ...parts, policy: workspace.policy, patch, parent: parent?.changes });
+    this.changes = new ProjectChanges({ ...parts, policy, patch, parent: parent?.changes });
     if (parent === undefined) host.add(this);
     if (patch === undefined) return;
     workspace.atRest = async () => {
@@ -133,23 +90,13 @@ export class Conversation implements AsyncDisposable {
     return { ...start, title: session.info.title || promptTitle(textOfParts(prompt)) };
   }
 
-  /** The mode of calls that are made now. That of an agent is never wider than its parent's at that moment. */
-  get mode(): Mode {
-    const { mode } = this.#stance.allowance;
-    const { parent } = this.parts;
-    return parent === undefined ? mode : lowerMode(mode, parent.mode);
+  get stance(): Stance {
+    return this.#stance;
   }
 
   /** Holds from the next turn; for agents that run now from their next call. */
   change({ mode }: { mode: Mode }): void {
     this.#stance = { ...this.#stance, allowance: { ...this.#stance.allowance, mode } };
-  }
-
-  /** The skills that narrow its calls: each counts for the run in which it was loaded, and for one that goes on. */
-  activeSkills(): readonly ActiveSkill[] {
-    const { session, parent } = this.parts;
-    const own = session.skillSince(this.#skillsSince);
-    return [...(own === undefined ? [] : [own]), ...(parent?.activeSkills() ?? [])];
   }
 
   /** One turn. The signal ends this turn only. */
@@ -166,7 +113,7 @@ export class Conversation implements AsyncDisposable {
       const left = !this.#hasBegun && session.resumed ? agents?.leftBefore(this) : [];
       this.#hasBegun = true;
       const { contextWindow } = turn.info;
-      const told = { environment: environment(this.mode), left: left ?? [], skills, events, contextWindow };
+      const told = { environment: environment(this.authority.mode), left: left ?? [], skills, events, contextWindow };
       const opening = openingItems(request, told);
       return yield* runTurn(turn, [...opening, ...words], stop);
     } finally {
@@ -196,8 +143,8 @@ export class Conversation implements AsyncDisposable {
 
   /** The totals of all turns so far. */
   get totals(): Omit<Totals, "durationMs"> {
-    const { ledger, session, stance, workspace, servers, resume } = this.parts;
-    const cost = costOf(ledger, stance.info.price);
+    const { ledger, session, workspace, servers, resume } = this.parts;
+    const cost = costOf(ledger, this.stance.info.price);
     return {
       session: session.id,
       usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
@@ -233,8 +180,7 @@ export class Conversation implements AsyncDisposable {
 
   #turn({ prompt, schema, verify, isLast = false }: TurnRequest, changes: Turn["changes"]): Turn {
     this.#verification = verify && { ...verify, attempts: 0, passed: false };
-    this.#turnMode = this.mode;
-    this.#skillsSince = prompt.length === 0 ? 0 : this.#lengthAtStart;
+    this.authority.begin({ skillsSince: prompt.length === 0 ? 0 : this.#lengthAtStart });
     this.#progress = {
       text: "",
       usage: noUsage,
@@ -242,8 +188,9 @@ export class Conversation implements AsyncDisposable {
       hasRunStopHooks: false,
       work: Promise.resolve(),
     };
-    const { session, ledger, system, parent } = this.parts;
-    const { model, info, catalog, gateFor } = this.#stance;
+    const { session, ledger, system } = this.parts;
+    const { model, info, catalog } = this.#stance;
+    const { authority } = this;
     const { tools } = catalog.current;
     const offers = (tool: string) => tools.some(({ name }) => name === tool);
     return {
@@ -251,15 +198,15 @@ export class Conversation implements AsyncDisposable {
       model,
       info,
       catalog,
-      gate: parent === undefined ? gateFor(this.#turnMode) : (call) => gateFor(this.mode)(call),
+      gate: authority.gate,
       system,
       ledger,
       compaction: this.#compaction,
       ...(this.#verification !== undefined && { verification: this.#verification }),
-      task: taskOf(prompt, { mayWrite: this.#turnMode === "auto" && canEdit(tools), todo: session.todo }),
+      task: taskOf(prompt, { mayWrite: authority.turnMode === "auto" && canEdit(tools), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
-      activeSkills: () => this.activeSkills(),
-      environment: () => this.parts.environment(this.#turnMode),
+      activeSkills: () => authority.activeSkills(),
+      environment: () => this.parts.environment(authority.turnMode),
       inbox: this.inbox,
       settle: async () => (isLast ? this.agents[Symbol.asyncDispose]() : undefined),
       loop: new LoopGuard(),
@@ -277,19 +224,11 @@ export class Conversation implements AsyncDisposable {
       changes,
       watchKey,
       hooks,
-      contextOf: (call: string, claim?: Claim) =>
-        this.#contexts.of(call, { claim, mayWrite: ({ effect }) => this.#mayWrite(effect) }),
+      contextOf: this.#contexts.of,
       repositories: workspace.repositories,
       locks: workspace.locks,
       waits: () => host.clocks.pauseIdle(),
     };
-  }
-
-  /** The classification of a command is a guess, and the modes that depend on it are held by the kernel. */
-  #mayWrite(effect: Effect): boolean {
-    const isAgent = this.parts.parent !== undefined;
-    const mode = isAgent ? this.mode : this.#turnMode;
-    return mode === "auto" || (!isAgent && effect !== "read");
   }
 }
 

@@ -29,7 +29,7 @@ export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, vo
     ({ conversation } = opened);
     // The turn is the whole run, so it waits for the agents in the background.
     const { agents, inbox } = conversation;
-    inbox.expect(() => agents.next());
+    inbox.expect(() => agents.background.next());
     yield conversation.start(opened.request);
     yield* conversation.parts.events.drain();
     outcome = yield* conversation.run({ ...opened.request, isLast: true }, host.signal);

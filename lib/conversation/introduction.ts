@@ -4,7 +4,7 @@ import type { Skills } from "../agents/skills.ts";
 import { readOnly } from "../sandbox/policy/policy.ts";
 import type { Session } from "../session/session.ts";
 import type { Connection } from "./connection.ts";
-import type { ConversationParts } from "./conversation.ts";
+import type { ConversationParts } from "./conversationparts.ts";
 import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
 import type { Settings } from "./settings.ts";

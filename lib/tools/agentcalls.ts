@@ -13,9 +13,14 @@ export type AgentRequest = {
 export type AgentCalls = {
   /** Settles with the agent's answer, or with its id when it works in the background. */
   start(request: AgentRequest, call: Pick<ToolContext, "call" | "signal">): Promise<ToolResult>;
-  /** Those in the background, a line each. */
+  readonly background: BackgroundCalls;
+};
+
+/** The agents in the background. */
+export type BackgroundCalls = {
+  /** A line for each. */
   list(): readonly string[];
-  /** The state of one in the background, with its answer once there is one; undefined when there is none by that id. */
+  /** The state of one, with its answer once there is one; undefined when there is none by that id. */
   look(id: string): ToolResult | undefined;
   /** Settles when it has ended. When the call is stopped first, the result comes as if nobody had asked for it. */
   stop(id: string, call: Pick<ToolContext, "signal">): Promise<ToolResult | undefined>;

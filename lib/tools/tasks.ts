@@ -52,13 +52,13 @@ export const taskSendTool = {
 } satisfies Tool<Message>;
 
 async function list(_: Record<string, never>, { tasks, agents }: Context): Promise<ToolResult> {
-  const all = [...tasks.list().map(describe), ...agents.list()];
+  const all = [...tasks.list().map(describe), ...agents.background.list()];
   return succeeded(all.length === 0 ? "There are no background tasks." : all.join("\n"));
 }
 
 async function showFresh({ id }: Named, { tasks, agents }: Context): Promise<ToolResult> {
   const seen = tasks.look(id);
-  if (seen === undefined) return agents.look(id) ?? unknown(id, { tasks, agents });
+  if (seen === undefined) return agents.background.look(id) ?? unknown(id, { tasks, agents });
   const { task, fresh } = seen;
   const isSilent = fresh.stdout.totalBytes + fresh.stderr.totalBytes === 0;
   const printed = isSilent
@@ -73,7 +73,7 @@ async function stop(
 ): Promise<ToolResult> {
   const wasRunning = tasks.list().some((task) => task.id === id && task.state.status === "running");
   const task = await tasks.stop(id);
-  if (task === undefined) return (await agents.stop(id, { signal })) ?? unknown(id, { tasks, agents });
+  if (task === undefined) return (await agents.background.stop(id, { signal })) ?? unknown(id, { tasks, agents });
   return succeeded(wasRunning ? describe(task) : `It had already ended. ${describe(task)}`);
 }
 
@@ -81,7 +81,7 @@ async function send({ id, message }: Message, { tasks, agents }: Context): Promi
   if (message.trim() === "") return failed(`Nothing was sent: "message" is empty.`);
   const isCommand = tasks.list().some((task) => task.id === id);
   if (isCommand) return failed(`"${id}" is a command, which takes no messages.`);
-  return agents.send(id, message) ?? unknown(id, { tasks, agents });
+  return agents.background.send(id, message) ?? unknown(id, { tasks, agents });
 }
 
 function describe({ id, command, state, elapsedMs }: TaskView): string {
@@ -104,7 +104,10 @@ function stateOf(state: TaskView["state"]): string {
 }
 
 function unknown(id: string, { tasks, agents }: Context): ToolResult {
-  const known = [...tasks.list().map((task) => task.id), ...agents.list().map((line) => line.split(" ", 1)[0])];
+  const known = [
+    ...tasks.list().map((task) => task.id),
+    ...agents.background.list().map((line) => line.split(" ", 1)[0]),
+  ];
   const hint = known.length === 0 ? "There are none; they end with the run." : `There are: ${known.join(", ")}.`;
   return failed(`There is no background task "${id}". ${hint}`);
 }

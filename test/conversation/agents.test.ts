@@ -36,14 +36,14 @@ test("the result of an agent is not lost when the turn that waited for it is int
   const { host, conversation } = await openWith(place, server);
   await using _ = host;
   const { agents, inbox } = conversation;
-  inbox.expect(() => agents.next());
+  inbox.expect(() => agents.background.next());
   const interrupt = new AbortController();
   for await (const event of conversation.run({ prompt }, interrupt.signal))
     // The answer is there, and the turn waits.
     if (event.type === "usage" && event.turn.output === 10) setImmediate(() => interrupt.abort(interrupted()));
   await waits.promise;
   mayEnd.resolve();
-  await agents.next();
+  await agents.background.next();
   const second = await Array.fromAsync(conversation.run({ prompt }, host.signal));
   expect(JSON.stringify(second.filter(({ type }) => type === "text.done"))).toContain("slow answer");
 });
@@ -98,7 +98,7 @@ test("the result of an agent is not lost when the call that stops it is interrup
     if (event.type === "agent" && event.event.type === "tool.output") started.resolve();
     if (event.type === "tool.start" && event.tool === "TaskStop") interrupt.abort(interrupted());
   }
-  await conversation.agents.next();
+  await conversation.agents.background.next();
   const second = await Array.fromAsync(conversation.run({ prompt }, host.signal));
   expect(JSON.stringify(second.filter(({ type }) => type === "text.done"))).toContain("the agent was stopped");
 }, 30_000);

@@ -50,7 +50,7 @@ async function play(seed: number): Promise<string[]> {
   };
   const opened = await openWith(place, server, { ...(overrides && { overrides }) });
   const { conversation, host } = opened;
-  const wait = () => conversation.inbox.expect(() => conversation.agents.next());
+  const wait = () => conversation.inbox.expect(() => conversation.agents.background.next());
   if (random() < 0.5) wait();
 
   const turns = 1 + Math.floor(random() * 3);

@@ -62,7 +62,7 @@ export class AgentSchedule implements Disposable {
       this.#answered.set(who, ++this.#moment);
       this.#holds.push(...answer.holds);
       if (this.#isOpen) this.#free();
-      if (who !== parentName && this.#options.conversation().mode === "plan")
+      if (who !== parentName && this.#options.conversation().authority.mode === "plan")
         this.#forbidden.set(who, { modes: this.#modes, writes: answer.writes });
       resolve(answer);
       return answer;

@@ -108,8 +108,5 @@ export function callContext(shell: Shell, signal = new AbortController().signal)
 /** The agents of a conversation that has started none. */
 const noAgents: AgentCalls = {
   start: () => Promise.reject(new Error("no agent can be started here")),
-  list: () => [],
-  look: () => undefined,
-  stop: async () => undefined,
-  send: () => undefined,
+  background: { list: () => [], look: () => undefined, stop: async () => undefined, send: () => undefined },
 };

@@ -1,0 +1,49 @@
+import type { Prompts } from "../agents/prompts.ts";
+import type { Skills } from "../agents/skills.ts";
+import type { Mode } from "../config/config.ts";
+import type { OwnOutput } from "../engine/changes.ts";
+import type { EventOf, Events } from "../engine/event.ts";
+import type { KeyWatch } from "../engine/exposure.ts";
+import type { Hooks } from "../engine/hooks.ts";
+import type { Ledger } from "../engine/ledger.ts";
+import type { Servers } from "../mcp/servers.ts";
+import type { ItemOf } from "../session/item.ts";
+import type { Session } from "../session/session.ts";
+import type { AgentSource } from "./agentpool.ts";
+import type { Conversation } from "./conversation.ts";
+import type { Host } from "./host.ts";
+import type { RunPatch } from "./runpatch.ts";
+import type { Settings } from "./settings.ts";
+import type { Stance } from "./stance.ts";
+import type { Workspace } from "./workspace.ts";
+
+/** Everything that a conversation is made of when it is opened. */
+export type ConversationParts = {
+  host: Host;
+  session: Session;
+  stance: Stance;
+  system: string;
+  workspace: Workspace;
+  servers: Servers | undefined;
+  /** The conversation that started this one, which is then an agent: it has the workspace and the servers of that. */
+  parent?: Conversation;
+  /** Absent where no agent may be started. */
+  agents?: AgentSource;
+  ledger: Ledger;
+  events: Events;
+  skills: Skills;
+  prompts: Prompts;
+  /** The first event, without the title of a new session. */
+  start: EventOf<"session.start">;
+  /** The environment as far as the model does not know it yet. */
+  environment: (mode: Mode) => ItemOf<"environment"> | undefined;
+  settings: Pick<Settings, "env" | "dataDirectory" | "database" | "loaded">;
+  own: OwnOutput;
+  /** For --patch. */
+  patch?: RunPatch | undefined;
+  watchKey: KeyWatch;
+  /** Absent when the user has configured none. */
+  hooks?: Hooks | undefined;
+  /** The command line that continues the session; null when nothing is kept. */
+  resume: string | null;
+};
