@@ -9,6 +9,10 @@ export class Slots {
     this.#free = count;
   }
 
+  get areTaken(): boolean {
+    return this.#free === 0;
+  }
+
   /** A slot, until it is disposed. */
   async take(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();

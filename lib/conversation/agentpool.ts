@@ -1,24 +1,21 @@
 import { ResultCache } from "../agents/resultcache.ts";
 import { Slots } from "../async/slots.ts";
-import type { AgentTag } from "../engine/event.ts";
-import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
+import type { Outcome } from "../engine/outcome.ts";
 import { schemaFault } from "../engine/schemacheck.ts";
 import { KodaError } from "../errors.ts";
 import type { Item } from "../session/item.ts";
 import type { AgentCalls, AgentRequest } from "../tools/agentcalls.ts";
 import { failed, succeeded, type ToolContext, type ToolResult } from "../tools/tool.ts";
 import { type AgentResult, agentResult } from "./agentresult.ts";
-import { type AgentRun, endUnbegun, runAgent } from "./agentrun.ts";
+import { type AgentEnd, type AgentRun, runAgent, type WantedAgent } from "./agentrun.ts";
 import { type AnswerOrder, Background } from "./background.ts";
 import { BackgroundAgent } from "./backgroundagent.ts";
 import type { Conversation } from "./conversation.ts";
 
-/** An agent to open: `call` is the id of the call that starts it. */
-export type WantedAgent = AgentTag & { call: string };
-
 /** Opens the agents of a conversation. */
 export type AgentSource = AnswerOrder & {
-  open(parent: Conversation, wanted: WantedAgent, signal: AbortSignal): Promise<Conversation>;
+  /** The result opens the agent; a fork has the history that its parent has now. */
+  prepare(parent: Conversation, wanted: WantedAgent): (signal: AbortSignal) => Promise<Conversation>;
   /** The part of an agent that its answer depends on beside its prompt; undefined for a fork. */
   keyOf(parent: Conversation, name: string): string | undefined;
   /** The greatest number in the ids of agents of earlier runs. */
@@ -26,8 +23,6 @@ export type AgentSource = AnswerOrder & {
   /** Notes on those that were in the background then. */
   leftBefore(parent: Conversation): readonly Item[];
 };
-
-type Started = { tag: AgentTag; child: Conversation; request: AgentRequest; call: string };
 
 /** More of them wait. */
 const mostAgents = 8;
@@ -39,7 +34,7 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
   readonly #parent: Conversation;
   readonly #slots = new Slots(mostAgents);
   readonly #life = new AbortController();
-  readonly #running = new Set<Promise<Outcome>>();
+  readonly #running = new Set<Promise<AgentEnd>>();
   readonly #answers: ResultCache<ToolResult>;
   #lastNumber: number | undefined;
 
@@ -55,58 +50,60 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
   }
 
   async start(request: AgentRequest, { call, signal }: Pick<ToolContext, "call" | "signal">): Promise<ToolResult> {
-    const { agent: name, schema, background = false } = request;
+    const { schema, background = false } = request;
     const key = background ? undefined : this.#keyOf(request);
     const known = key === undefined ? undefined : this.#answers.find(key);
     if (known !== undefined) return known;
+    if (this.#source === undefined) return failed("The agent was not started: an agent cannot start agents");
     // Before anything is awaited, so that the calls of a reply have ids in their order.
-    const tag = { id: this.#nextId(), name };
+    const run = this.#prepare(this.#source, request, call);
     using counted = this.#count();
     const keep = key === undefined ? undefined : this.#answers.begin(key);
     const fault = schema && (await schemaFault(schema));
     if (fault !== undefined) return failed(`The agent was not started: its schema cannot be used: ${fault}`);
-    let child: Conversation;
-    try {
-      if (this.#source === undefined) throw new KodaError("usage", "an agent cannot start agents");
-      child = await this.#source.open(this.#parent, { ...tag, call }, signal);
-    } catch (error) {
-      if (!(error instanceof KodaError) || signal.aborted) throw error;
-      return failed(`The agent was not started: ${error.message}`);
-    }
-    const started = { tag, child, request, call };
-    if (background) return this.#startBehind(started, counted.move());
-    const outcome = await this.#run(this.#runOf(started), AbortSignal.any([signal, this.#life.signal]));
+    if (background) return await this.#startBehind(run, counted.move());
+    const { outcome, files } = await this.#run(run, AbortSignal.any([signal, this.#life.signal]));
     const diverged = divergenceIn(outcome);
     if (diverged !== undefined) throw diverged;
-    const result = this.#resultOf(started)(outcome);
-    if (outcome.status === "done" && outcome.incomplete === undefined) keep?.(result, child.parts.session.files);
+    const result = this.#resultOf(run, { outcome, files });
+    if (outcome.status === "done" && outcome.incomplete === undefined && files !== undefined) keep?.(result, files);
     return result;
   }
 
-  #startBehind(started: Started, counted: Disposable): ToolResult {
-    const { tag, child, request } = started;
-    const agent = new BackgroundAgent({ tag, child, prompt: request.prompt, resultOf: this.#resultOf(started) });
-    this.background.add(agent);
-    const run = { ...this.#runOf(started), observer: agent };
-    void this.#run(run, AbortSignal.any([agent.signal, this.#life.signal]), (outcome) => {
-      counted[Symbol.dispose]();
-      const diverged = divergenceIn(outcome);
-      if (diverged !== undefined) this.background.fail(diverged);
-      agent.end(outcome);
-    });
-    const told = succeeded(`The agent runs in the background as "${tag.id}".`);
-    return { ...told, agent: child.parts.session.id, background: tag.id };
-  }
-
-  #resultOf({ child, call }: Started): (outcome: Outcome) => AgentResult {
-    const asked = { session: child.parts.session.id, call, outputs: this.#parent.parts.session.outputs };
-    return (outcome) => agentResult(outcome, asked);
-  }
-
-  #runOf({ tag, child, request: { prompt, schema } }: Started): AgentRun {
+  #prepare(source: AgentSource, { agent: name, prompt, schema }: AgentRequest, call: string): AgentRun {
+    const wanted = { id: this.#nextId(), name, call, session: Bun.randomUUIDv7() };
     const { events } = this.#parent.parts;
-    const request = { prompt: [{ type: "text" as const, text: prompt }], schema };
-    return { tag, child, request, post: (event) => events.post(event) };
+    return {
+      wanted,
+      open: source.prepare(this.#parent, wanted),
+      request: { prompt: [{ type: "text", text: prompt }], schema },
+      post: (event) => events.post(event),
+    };
+  }
+
+  /** Settles when the agent is open, or has to wait for others. */
+  async #startBehind(run: AgentRun, counted: Disposable): Promise<ToolResult> {
+    const agent = new BackgroundAgent(run, (end) => this.#resultOf(run, end));
+    this.background.add(agent);
+    const waits = this.#slots.areTaken;
+    void this.#run({ ...run, observer: agent }, AbortSignal.any([agent.signal, this.#life.signal]), (end) => {
+      counted[Symbol.dispose]();
+      const diverged = divergenceIn(end.outcome);
+      if (diverged !== undefined) this.background.fail(diverged);
+      agent.end(end);
+    });
+    if (!waits) await agent.begun;
+    const failure = agent.failure();
+    if (failure !== undefined) return failure;
+    const { id, session } = run.wanted;
+    const told = waits
+      ? `The agent waits, since ${mostAgents} are running already. It will run in the background as "${id}".`
+      : `The agent runs in the background as "${id}".`;
+    return { ...succeeded(told), agent: session, background: id };
+  }
+
+  #resultOf({ wanted: { session, call } }: AgentRun, end: AgentEnd): AgentResult {
+    return agentResult(end, { session, call, outputs: this.#parent.parts.session.outputs });
   }
 
   /** Before any of a reply sends a request, all of them are counted: they share what is left. */
@@ -118,26 +115,27 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
     return counted;
   }
 
-  /** Runs an agent to its end and counts it. It never rejects. */
-  async #run(run: AgentRun, signal: AbortSignal, onEnd?: (outcome: Outcome) => void): Promise<Outcome> {
-    const running = this.#inSlot(run, signal).then((outcome) => {
-      this.counts[endOf(outcome, signal)]++;
-      onEnd?.(outcome);
-      return outcome;
+  /** Runs an agent to its end, when there is a slot, and counts it. It never rejects. */
+  async #run(run: AgentRun, signal: AbortSignal, onEnd?: (end: AgentEnd) => void): Promise<AgentEnd> {
+    const running = this.#inSlot(run, signal).then((end) => {
+      const counted = countedAs(end, signal);
+      if (counted !== undefined) this.counts[counted]++;
+      onEnd?.(end);
+      return end;
     });
     this.#running.add(running);
-    const outcome = await running;
+    const end = await running;
     this.#running.delete(running);
-    return outcome;
+    return end;
   }
 
-  async #inSlot(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
-    try {
-      using _ = await this.#slots.take(signal);
-      return await runAgent(run, signal);
-    } catch (error) {
-      return await endUnbegun(run, outcomeOfError(error, signal, ""));
-    }
+  async #inSlot(run: AgentRun, signal: AbortSignal): Promise<AgentEnd> {
+    using held = new DisposableStack();
+    const open = async () => {
+      held.use(await this.#slots.take(signal));
+      return await run.open(signal);
+    };
+    return await runAgent({ ...run, open }, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -162,8 +160,9 @@ function divergenceIn(outcome: Outcome): KodaError | undefined {
   return new KodaError("replay", outcome.error.message);
 }
 
-/** An agent that had failed before it was stopped has failed. */
-function endOf(outcome: Outcome, { reason }: AbortSignal): keyof AgentPool["counts"] {
+/** An agent that had failed before it was stopped has failed. One that could not be opened is only a failed call. */
+function countedAs({ outcome, files }: AgentEnd, { reason }: AbortSignal): keyof AgentPool["counts"] | undefined {
   if (outcome.status === "done") return "ok";
+  if (outcome.status === "failed" && files === undefined) return undefined;
   return reason instanceof KodaError && reason.code === outcome.error.code ? "cancelled" : "failed";
 }

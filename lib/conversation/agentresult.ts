@@ -1,7 +1,7 @@
-import type { Outcome } from "../engine/outcome.ts";
 import type { ItemOf } from "../session/item.ts";
 import type { OutputStore } from "../session/outputs.ts";
 import { excerptOf } from "../tools/web/excerpt.ts";
+import type { AgentEnd } from "./agentrun.ts";
 import { failed, resultText, succeeded, type ToolResult } from "../tools/tool.ts";
 
 type Asked = {
@@ -15,9 +15,9 @@ type Asked = {
 export type AgentResult = ToolResult & { agent: string };
 
 /** The answer of an agent as its parent reads it. */
-export function agentResult(outcome: Outcome, { session, ...store }: Asked): AgentResult {
-  const { text, output } = excerptOf(agentText(outcome), store);
-  const result = (outcome.status === "done" ? succeeded : failed)(text);
+export function agentResult(end: AgentEnd, { session, ...store }: Asked): AgentResult {
+  const { text, output } = excerptOf(agentText(end), store);
+  const result = (end.outcome.status === "done" ? succeeded : failed)(text);
   return { ...result, agent: session, ...(output !== undefined && { output }) };
 }
 
@@ -27,7 +27,7 @@ export function answerNote(who: string, { agent, ...result }: AgentResult): Item
   return { kind: "note", text, agent };
 }
 
-function agentText(outcome: Outcome): string {
+function agentText({ outcome, files }: AgentEnd): string {
   const { status, text } = outcome;
   if (status === "done") {
     const { incomplete = [] } = outcome;
@@ -35,6 +35,7 @@ function agentText(outcome: Outcome): string {
       ? text
       : `${text}\n\n[koda: the agent may not have finished: ${incomplete.join("; ")}]`;
   }
+  if (status === "failed" && files === undefined) return `The agent was not started: ${outcome.error.message}`;
   const partial = text === "" ? "" : `\n\nIts work so far:\n${text}`;
   return `[koda: the agent ${verbs[status]}: ${outcome.error.message}]${partial}`;
 }

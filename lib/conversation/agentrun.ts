@@ -1,30 +1,56 @@
-import { agentEnd } from "../engine/end.ts";
+import { agentEnd, noTotals } from "../engine/end.ts";
 import type { AgentEvent, AgentTag, Event } from "../engine/event.ts";
 import { failedAfterwards, type Outcome, outcomeOfError } from "../engine/outcome.ts";
+import type { FileLog } from "../session/files.ts";
 import type { Conversation, TurnRequest } from "./conversation.ts";
 
+/** An agent to open: the call that starts it, and the id that its session will have. */
+export type WantedAgent = AgentTag & { call: string; session: string };
+
 export type AgentRun = {
-  tag: AgentTag;
-  child: Conversation;
+  wanted: WantedAgent;
+  /** Settles when it can begin. */
+  open(signal: AbortSignal): Promise<Conversation>;
   request: TurnRequest;
   post: (event: Event) => void;
   observer?: AgentObserver;
 };
 
 export type AgentObserver = {
+  onOpen(child: Conversation): void;
   onEvent(event: AgentEvent): void;
   /** No more messages are taken. */
   onOver(): void;
 };
 
-/** Runs an agent to its end and closes it. Its events are passed on, the last of them its `end`. It never rejects. */
-export async function runAgent(run: AgentRun, signal: AbortSignal): Promise<Outcome> {
-  const { child, request } = run;
+/** The files that the agent has read are undefined when it has not begun. */
+export type AgentEnd = { outcome: Outcome; files: FileLog | undefined };
+
+/**
+ * Runs an agent to its end and closes it. Its events are passed on, the last of them its `end`: one that is stopped
+ * before it begins has no other, and one that cannot be opened has none. It never rejects.
+ */
+export async function runAgent(run: AgentRun, signal: AbortSignal): Promise<AgentEnd> {
+  let child: Conversation;
+  try {
+    child = await run.open(signal);
+  } catch (error) {
+    const outcome = outcomeOfError(error, signal, "");
+    run.observer?.onOver();
+    if (outcome.status !== "failed") tell(run, agentEnd(outcome, { ...noTotals(), durationMs: 0 }));
+    return { outcome, files: undefined };
+  }
   const startedAt = performance.now();
-  let outcome: Outcome;
+  run.observer?.onOpen(child);
+  const outcome = await close(run, child, { outcome: await work(run, child, signal), startedAt });
+  return { outcome, files: child.parts.session.files };
+}
+
+async function work(run: AgentRun, child: Conversation, signal: AbortSignal): Promise<Outcome> {
+  const { request } = run;
   try {
     tell(run, child.start(request));
-    outcome = await passOn(run, child.run(request, signal));
+    let outcome = await passOn(run, child.run(request, signal));
     // A message may come after the last request of a turn.
     while (outcome.status === "done" && !child.inbox.isEmpty) {
       const { text } = outcome;
@@ -32,20 +58,15 @@ export async function runAgent(run: AgentRun, signal: AbortSignal): Promise<Outc
       // Its parent has not seen the answer before. One that matches a schema stands for itself.
       if (request.schema === undefined) outcome = { ...outcome, text: `${text}\n\n${outcome.text}`.trim() };
     }
+    return outcome;
   } catch (error) {
-    outcome = outcomeOfError(error, signal, "");
+    return outcomeOfError(error, signal, "");
   }
-  return await close(run, outcome, startedAt);
 }
 
-/** Closes an agent that was stopped before it began. It has a start and an end all the same: it is counted. */
-export async function endUnbegun(run: AgentRun, outcome: Outcome): Promise<Outcome> {
-  tell(run, run.child.start(run.request));
-  return await close(run, outcome, performance.now());
-}
+type Worked = { outcome: Outcome; startedAt: number };
 
-async function close(run: AgentRun, outcome: Outcome, startedAt: number): Promise<Outcome> {
-  const { child } = run;
+async function close(run: AgentRun, child: Conversation, { outcome, startedAt }: Worked): Promise<Outcome> {
   run.observer?.onOver();
   let last = outcome;
   try {
@@ -66,7 +87,7 @@ async function passOn<T>(run: AgentRun, events: AsyncGenerator<Event, T>): Promi
   }
 }
 
-function tell({ tag, post, observer }: AgentRun, event: AgentEvent): void {
+function tell({ wanted: { id, name }, post, observer }: AgentRun, event: AgentEvent): void {
   observer?.onEvent(event);
-  post({ type: "agent", agent: tag, event });
+  post({ type: "agent", agent: { id, name }, event });
 }

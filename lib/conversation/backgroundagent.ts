@@ -1,38 +1,38 @@
-import type { AgentEvent, AgentTag } from "../engine/event.ts";
-import type { Outcome } from "../engine/outcome.ts";
-import type { Input } from "../engine/turn.ts";
+import type { AgentEvent } from "../engine/event.ts";
+import type { Input, Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import { shortened } from "../session/graphemes.ts";
+import { textOfParts } from "../session/content.ts";
 import { failed, succeeded, type ToolResult } from "../tools/tool.ts";
 import { type AgentResult, answerNote } from "./agentresult.ts";
-import type { AgentObserver } from "./agentrun.ts";
+import type { AgentEnd, AgentObserver, AgentRun } from "./agentrun.ts";
 import type { Conversation } from "./conversation.ts";
-
-type Started = { tag: AgentTag; child: Conversation; prompt: string; resultOf: (outcome: Outcome) => AgentResult };
 
 /** An agent in the background. The model sees its result once, whether it asks for it or not. */
 export class BackgroundAgent implements AgentObserver {
-  readonly #started: Omit<Started, "child">;
-  /** Undefined when it takes no more messages. */
+  readonly id: string;
+  readonly #run: AgentRun;
+  readonly #resultOf: (end: AgentEnd) => AgentResult;
+  /** `child` takes messages; before there is one they are kept, and after `isOver` there is none again. */
   #child: Conversation | undefined;
+  #isOver = false;
+  readonly #early: Prompt[] = [];
   readonly #stop = new AbortController();
+  readonly #begun = Promise.withResolvers<void>();
   readonly #ended = Promise.withResolvers<void>();
   readonly #startedAt = performance.now();
   /** The steps since the last look, as lines. */
   #steps: string[] = [];
   #stepsLeftOut = 0;
-  #outcome: Outcome | undefined;
+  #end: AgentEnd | undefined;
   /** Made when it is first asked for, since storing a long answer may fail. */
   #result: AgentResult | undefined;
   #isSeen = false;
 
-  constructor({ child, ...started }: Started) {
-    this.#started = started;
-    this.#child = child;
-  }
-
-  get id(): string {
-    return this.#started.tag.id;
+  constructor(run: AgentRun, resultOf: (end: AgentEnd) => AgentResult) {
+    this.id = run.wanted.id;
+    this.#run = run;
+    this.#resultOf = resultOf;
   }
 
   /** Aborted when this agent is to stop. */
@@ -40,16 +40,27 @@ export class BackgroundAgent implements AgentObserver {
     return this.#stop.signal;
   }
 
+  /** Settles when it has begun, or has ended without that. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
+  }
+
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
 
   get isRunning(): boolean {
-    return this.#outcome === undefined;
+    return this.#end === undefined;
   }
 
   get isUnseen(): boolean {
-    return this.#outcome !== undefined && !this.#isSeen;
+    return this.#end !== undefined && !this.#isSeen;
+  }
+
+  onOpen(child: Conversation): void {
+    this.#child = child;
+    for (const message of this.#early) child.inbox.add(message);
+    this.#begun.resolve();
   }
 
   onEvent(event: AgentEvent): void {
@@ -63,10 +74,12 @@ export class BackgroundAgent implements AgentObserver {
 
   onOver(): void {
     this.#child = undefined;
+    this.#isOver = true;
   }
 
-  end(outcome: Outcome): void {
-    this.#outcome = outcome;
+  end(end: AgentEnd): void {
+    this.#end = end;
+    this.#begun.resolve();
     this.#ended.resolve();
   }
 
@@ -76,22 +89,29 @@ export class BackgroundAgent implements AgentObserver {
   }
 
   send(message: string): ToolResult {
-    const { tag } = this.#started;
-    if (this.#child === undefined) return failed(`The agent "${tag.id}" has ended and takes no more messages.`);
-    this.#child.inbox.add([{ type: "text", text: message }]);
-    return succeeded(`The agent "${tag.id}" will read it before its next request.`);
+    if (this.#isOver) return failed(`The agent "${this.id}" has ended and takes no more messages.`);
+    const prompt = [{ type: "text" as const, text: message }];
+    if (this.#child === undefined) this.#early.push(prompt);
+    else this.#child.inbox.add(prompt);
+    return succeeded(`The agent "${this.id}" will read it before its next request.`);
   }
 
   describe(): string {
-    const { tag, prompt } = this.#started;
+    const { wanted, request } = this.#run;
+    const task = textOfParts(request.prompt).replace(/\s+/g, " ").trim();
+    return `${this.id} ${wanted.name} ${this.#state()}: ${shortened(task, 100)}`;
+  }
+
+  #state(): string {
+    if (this.#end !== undefined) return states[this.#end.outcome.status];
+    const isWaiting = this.#child === undefined && !this.#isOver;
     const seconds = Math.round((performance.now() - this.#startedAt) / 1000);
-    const state = this.#outcome === undefined ? `is running, ${seconds} s` : states[this.#outcome.status];
-    return `${tag.id} ${tag.name} ${state}: ${shortened(prompt.replace(/\s+/g, " ").trim(), 100)}`;
+    return `is ${isWaiting ? "waiting" : "running"}, ${seconds} s`;
   }
 
   /** The call that asks has not failed, whatever became of the agent. */
   look(): ToolResult {
-    if (this.#outcome !== undefined) return { ...this.#seen(this.#outcome), ok: true };
+    if (this.#end !== undefined) return { ...this.#seen(this.#end), ok: true };
     const steps = this.#steps.splice(0);
     const more = this.#stepsLeftOut === 0 ? [] : [`(${this.#stepsLeftOut} earlier steps)`];
     this.#stepsLeftOut = 0;
@@ -101,13 +121,18 @@ export class BackgroundAgent implements AgentObserver {
 
   /** The result as a message for the model, unless it has seen it. */
   takeResult(): Input | undefined {
-    if (this.#outcome === undefined || this.#isSeen) return undefined;
-    const { id, name } = this.#started.tag;
-    return { kind: "result", item: answerNote(`"${id}" (${name})`, this.#seen(this.#outcome)) };
+    if (this.#end === undefined || this.#isSeen) return undefined;
+    const { name } = this.#run.wanted;
+    return { kind: "result", item: answerNote(`"${this.id}" (${name})`, this.#seen(this.#end)) };
   }
 
-  #seen(outcome: Outcome): AgentResult {
-    this.#result ??= this.#started.resultOf(outcome);
+  /** The result for the call that starts it, when it has ended without a beginning. */
+  failure(): ToolResult | undefined {
+    return this.#end !== undefined && this.#end.files === undefined ? this.#seen(this.#end) : undefined;
+  }
+
+  #seen(end: AgentEnd): AgentResult {
+    this.#result ??= this.#resultOf(end);
     this.#isSeen = true;
     return this.#result;
   }

@@ -16,8 +16,9 @@ import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { lowerMode } from "../trust/mode.ts";
 import rules from "./agent-rules.md" with { type: "text" };
-import type { AgentSource, WantedAgent } from "./agentpool.ts";
+import type { AgentSource } from "./agentpool.ts";
 import { agentResult, answerNote } from "./agentresult.ts";
+import type { WantedAgent } from "./agentrun.ts";
 import { toolsForAgent, forkName } from "./agenttools.ts";
 import { type Connection, connectionBeside } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
@@ -45,14 +46,26 @@ type Family = {
   track: string | undefined;
 };
 
-type Child = { parent: Conversation; wanted: WantedAgent; definition: AgentDefinition | undefined };
+type Child = {
+  parent: Conversation;
+  wanted: WantedAgent;
+  /** Undefined for a fork. */
+  definition: AgentDefinition | undefined;
+  /** Its parent's session and tools at the moment of the call, for a fork. */
+  history: SessionInfo;
+  offer: Catalog["current"];
+};
 
 /** Opens the agents of a conversation: they share its workspace and its ledger, and have logs of their own. */
 export function agentSource(family: Family): AgentSource {
   return {
-    open: async (parent, wanted, signal) => {
-      const definition = wanted.name === forkName ? undefined : definitionOf(wanted.name, family);
-      return await openAgent(family, { parent, wanted, definition }, signal);
+    prepare(parent, wanted) {
+      const history = parent.parts.session.info;
+      const { current: offer } = parent.stance.catalog;
+      return async (signal) => {
+        const definition = wanted.name === forkName ? undefined : definitionOf(wanted.name, family);
+        return await openAgent(family, { parent, wanted, definition, history, offer }, signal);
+      };
     },
     keyOf(parent, name) {
       const definition = family.agents.byName.get(name);
@@ -131,25 +144,26 @@ function agentMode(definition: AgentDefinition | undefined, { authority: { mode 
   return lowerMode(definition?.mode ?? mode, mode);
 }
 
-async function stanceFor(family: Family, { parent, definition }: Child, connected: Connection): Promise<Stance> {
+async function stanceFor(family: Family, { parent, definition, offer }: Child, connected: Connection): Promise<Stance> {
   const { model, info } = connected;
-  const { catalog, allowance, gateFor } = parent.stance;
+  const { allowance, gateFor } = parent.stance;
   const mode = agentMode(definition, parent);
   return {
     model,
     info,
     // The tools are a part of the prompt that the provider has in its cache.
-    catalog: definition === undefined ? unchanging(catalog.current) : await catalogFor(definition, family, connected),
+    catalog: definition === undefined ? unchanging(offer) : await catalogFor(definition, family, connected),
     allowance: { ...allowance, mode },
     gateFor,
   };
 }
 
-function sessionFor({ settings, store }: Family, { parent, wanted, definition }: Child, stance: Stance): Session {
-  if (definition === undefined) return forkOf(parent, wanted, store);
+function sessionFor({ settings, store }: Family, { wanted, definition, history }: Child, stance: Stance): Session {
+  const { session: id, name } = wanted;
+  if (definition === undefined) return forkOf(history, wanted, store);
   const { info, allowance } = stance;
   const start = { cwd: settings.root, model: info.name, provider: info.provider, mode: allowance.mode };
-  return store.startAgent(parent.parts.session.info, { ...start, agent: wanted.name });
+  return store.startAgent(history, { ...start, id, agent: name });
 }
 
 type Catalog = Stance["catalog"];
@@ -168,8 +182,8 @@ async function catalogFor(definition: AgentDefinition, family: Family, { edit, i
 }
 
 /** A session with the history of its parent. The calls of the parent that have no result yet are its own affair. */
-function forkOf({ parts }: Conversation, { call: own }: WantedAgent, store: Store): Session {
-  const session = store.forkAgent(parts.session.id, forkName);
+function forkOf(history: SessionInfo, { session: id, call: own }: WantedAgent, store: Store): Session {
+  const session = store.forkAgent(history, { id, agent: forkName });
   const items = session.items();
   const last = items.findLast((item) => item.kind === "assistant");
   const calls = last?.parts.filter((part) => part.type === "call") ?? [];
@@ -193,7 +207,7 @@ function forkOf({ parts }: Conversation, { call: own }: WantedAgent, store: Stor
 function leftNote({ id, session, call, answer }: LeftAgent, { parts }: Conversation): ItemOf<"note"> {
   if (answer !== undefined) {
     const asked = { session, call, outputs: parts.session.outputs };
-    return answerNote(`"${id}"`, agentResult({ status: "done", text: answer }, asked));
+    return answerNote(`"${id}"`, agentResult({ outcome: { status: "done", text: answer }, files: undefined }, asked));
   }
   const text = `[koda: the background agent "${id}" was stopped when the earlier run ended, and has no answer.]`;
   return { kind: "note", text, agent: session };

@@ -256,16 +256,22 @@ export function readItemsAt(db: Database, { session, seqs }: { session: string; 
   return db.all<ItemRow>(`${selectRows} AND ${places} ORDER BY item.seq`, [session, JSON.stringify(seqs)]);
 }
 
-/** Copies the places of one session's log to another; they share the data. */
-export function copyPlaces(db: Database, { from, to }: { from: string; to: string }): void {
+/** Copies the places of a session's log, up to its length then, to another; they share the data. */
+export function copyPlaces(db: Database, { from, to }: { from: Pick<SessionInfo, "id" | "length">; to: string }): void {
+  const { id, length } = from;
   db.run(
     `INSERT INTO item (session, seq, turn, kind, at, content)
-       SELECT ?, seq, turn, kind, at, content FROM item WHERE session = ?`,
-    [to, from],
+       SELECT ?, seq, turn, kind, at, content FROM item WHERE session = ? AND seq <= ?`,
+    [to, id, length],
   );
   db.run(
-    "INSERT INTO output (session, id, seq, recording) SELECT ?, id, seq, recording FROM output WHERE session = ?",
-    [to, from],
+    `INSERT INTO output (session, id, seq, recording)
+       SELECT ?, id, seq, recording FROM output WHERE session = ? AND seq <= ?`,
+    [to, id, length],
   );
-  db.run("UPDATE session SET indexed = (SELECT indexed FROM session WHERE id = ?) WHERE id = ?", [from, to]);
+  db.run("UPDATE session SET indexed = (SELECT min(indexed, ?) FROM session WHERE id = ?) WHERE id = ?", [
+    length,
+    id,
+    to,
+  ]);
 }

@@ -33,6 +33,8 @@ function isAmong(children: boolean | undefined): string {
   return `(?1 IS NULL OR cwd = ?1)${children === true ? "" : " AND agent IS NULL"}`;
 }
 
+type NewAgent = { id: string; agent: string };
+
 export type NewSession = { cwd: string; model: string; provider: string; mode: Mode };
 
 /** Opens the database at a path, and creates it when there is none; ":memory:" writes nothing. */
@@ -97,15 +99,15 @@ export class Store implements AsyncDisposable {
   }
 
   /** A new session for an agent of this one. */
-  startAgent(parent: Pick<SessionInfo, "id" | "root">, { agent, ...start }: NewSession & { agent: string }): Session {
-    const opening = unmade(Bun.randomUUIDv7(), start);
+  startAgent(parent: Pick<SessionInfo, "id" | "root">, { id, agent, ...start }: NewSession & NewAgent): Session {
+    const opening = unmade(id, start);
     const info = { ...opening.info, parent: parent.id, root: parent.root, agent };
     return new Session(this.#db, { ...opening, info });
   }
 
-  /** The same, as a fork of this one; its title is that of its own prompt. */
-  forkAgent(parent: string, agent: string): Session {
-    const opening = this.#db.write(() => this.#fork({ ...this.find(parent), title: "" }, agent));
+  /** The same, as a fork of this one as it was then; its title is that of its own prompt. */
+  forkAgent(parent: SessionInfo, { id, agent }: NewAgent): Session {
+    const opening = this.#db.write(() => this.#fork({ ...parent, title: "" }, { id, agent }));
     return new Session(this.#db, opening);
   }
 
@@ -253,10 +255,12 @@ export class Store implements AsyncDisposable {
   }
 
   /** The fork of an agent's session is a conversation of the user's. */
-  #fork(parent: SessionInfo, agent?: string): SessionSource {
+  #fork(
+    parent: SessionInfo,
+    { id, agent }: { id: string; agent?: string } = { id: Bun.randomUUIDv7() },
+  ): SessionSource {
     const { agent: _, ...kept } = parent;
     const now = Date.now();
-    const id = Bun.randomUUIDv7();
     // Later than its parent even within one millisecond: a search shows shared items in the oldest session.
     const createdAt = Math.max(now, parent.createdAt + 1);
     const info = {
@@ -271,8 +275,8 @@ export class Store implements AsyncDisposable {
       costUsd: 0,
     };
     insertSession(this.#db, info);
-    copyPlaces(this.#db, { from: parent.id, to: id });
-    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, parent.id), origin: "made" };
+    copyPlaces(this.#db, { from: parent, to: id });
+    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, id), origin: "made" };
   }
 
   close(): void {

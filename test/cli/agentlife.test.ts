@@ -42,10 +42,14 @@ test("an agent uses the model of its definition, with the address and the key of
 test("an agent whose model cannot be used is a failed call", async () => {
   await using place = makePlace();
   defineAgent(place, "far", "---\nname: far\ndescription: Far.\nmodel: openai/gpt-5.5\n---\nBe far.\n");
-  await using server = await startModelServer([invoke("far", "FAR"), say("Then not.")]);
+  await using server = await startModelServer([
+    reply(invoke("far", "FAR"), invoke("far", "FAR", { background: true })),
+    say("Then not."),
+  ]);
   const { end } = await exec(place, server, ["go"]);
-  expect(resultsIn(server.requests.at(-1))).toEqual([expect.stringContaining('No API key for the provider "openai"')]);
-  expect([end.exit, end.agents, end.tools.failed]).toEqual([0, undefined, 1]);
+  const why = expect.stringMatching(/^The agent was not started: No API key for the provider "openai"/);
+  expect(resultsIn(server.requests.at(-1))).toEqual([why, why]);
+  expect([end.exit, end.agents, end.tools.failed]).toEqual([0, undefined, 2]);
 });
 
 test("the limit of a definition ends its agent with what it has", async () => {

@@ -189,7 +189,7 @@ describe("the values that koda is asked for at a key press", () => {
     await using place = makePlace();
     addSession(place, "mine", "The task");
     const store = openStore(database(place));
-    const child = store.startAgent(store.find("mine"), { ...start, agent: "explore" });
+    const child = store.startAgent(store.find("mine"), { id: Bun.randomUUIDv7(), ...start, agent: "explore" });
     child.append(user("Look around"));
     child.close();
     store.close();

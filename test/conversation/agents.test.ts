@@ -1,12 +1,13 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { Event } from "../../lib/engine/event.ts";
 import { KodaError } from "../../lib/errors.ts";
-import { scriptFor } from "../support/agents.ts";
+import { resultsIn, scriptFor } from "../support/agents.ts";
 import { prompt as words } from "../support/conversation.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { openWith } from "../support/opened.ts";
-import { makePlace } from "../support/place.ts";
+import { databaseIn, openWith } from "../support/opened.ts";
+import { makePlace, type Place } from "../support/place.ts";
 
 const prompt = words.map((part) => ({ ...part, text: "go" }));
 const behind = (text: string) => call("InvokeAgent", { agent: "explore", prompt: text, background: true });
@@ -48,7 +49,7 @@ test("the result of an agent is not lost when the turn that waited for it is int
   expect(JSON.stringify(second.filter(({ type }) => type === "text.done"))).toContain("slow answer");
 });
 
-test("an agent that waited for its turn has a start and an end when it is cancelled", async () => {
+test("an agent that is cancelled while it waits has an end and no beginning", async () => {
   await using place = makePlace();
   const all = Promise.withResolvers<void>();
   let asked = 0;
@@ -69,8 +70,54 @@ test("an agent that waited for its turn has a start and an end when it is cancel
   const events = await running;
   events.push(...(await Array.fromAsync(conversation.parts.events.until(host[Symbol.asyncDispose]()))));
   expect(conversation.totals.agents).toEqual({ ok: 0, failed: 0, cancelled: 9 });
-  expect(agentEvents(events, "a9").map(({ type }) => type)).toEqual(["session.start", "end"]);
+  expect(agentEvents(events, "a9").map(({ type }) => type)).toEqual(["end"]);
 });
+
+test("an agent that waits is not open yet, and a fork has the history of its call when it begins", async () => {
+  await using place = makePlace();
+  const mayEnd = Promise.withResolvers<void>();
+  let [results, forked, opened] = [[], [], 0] as [(string | undefined)[], string[], number];
+  await using server = await startModelServer(
+    scriptFor({
+      go: (request, index) => {
+        if (index === 0) {
+          const fork = call("InvokeAgent", { agent: "fork", prompt: "FORK", background: true });
+          return reply(...Array.from({ length: 8 }, (_, one) => behind(`AGENT ${one}`)), fork);
+        }
+        if (index === 1) return reply(call("TaskList", {}), call("TaskSend", { id: "a9", message: "And this." }));
+        if (index > 2) return say("End.");
+        results = resultsIn(request).slice(8);
+        opened = sessionsIn(place);
+        mayEnd.resolve();
+        return say("I wait.");
+      },
+      AGENT: async () => (await mayEnd.promise, say("done")),
+      FORK: ({ lines }) => {
+        forked = lines.slice(-4).map(({ text }) => text);
+        return say("forked");
+      },
+    }),
+  );
+  const { host, conversation } = await openWith(place, server);
+  await using _ = host;
+  conversation.inbox.expect(() => conversation.agents.background.next());
+  await Array.fromAsync(conversation.run({ prompt }, host.signal));
+  expect(results[0]).toBe('The agent waits, since 8 are running already. It will run in the background as "a9".');
+  expect(results[1]).toContain("a8 explore is running, 0 s: AGENT 7\na9 fork is waiting, 0 s: FORK");
+  expect(opened).toBe(9);
+  expect(forked).toEqual([
+    "[koda: this call belongs to the conversation that started you.]",
+    "[koda: you are the agent that this call has started. Your task follows; answer that alone.]",
+    "FORK",
+    "And this.",
+  ]);
+  expect(conversation.totals.agents).toEqual({ ok: 9, failed: 0, cancelled: 0 });
+});
+
+function sessionsIn(place: Place): number {
+  using db = new Database(databaseIn(place), { readonly: true });
+  return db.query("SELECT id FROM session").all().length;
+}
 
 test("the result of an agent is not lost when the call that stops it is interrupted", async () => {
   await using place = makePlace();

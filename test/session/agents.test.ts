@@ -15,7 +15,12 @@ function record(session: Session, prompt: string): Session {
 test("an agent's session has the root and the id of its parent, and is made by its first item", async () => {
   await using shelf = makeShelf();
   const parent = record(shelf.store.create({ ...start, id: "parent" }), "the task");
-  const child = shelf.store.startAgent(parent.info, { ...start, agent: "explore", mode: "plan" });
+  const child = shelf.store.startAgent(parent.info, {
+    id: Bun.randomUUIDv7(),
+    ...start,
+    agent: "explore",
+    mode: "plan",
+  });
   expect(shelf.store.named(child.id)).toBeUndefined();
   record(child, "look around");
   const info = shelf.store.named(child.id);
@@ -32,7 +37,7 @@ test("an agent's session has the root and the id of its parent, and is made by i
 test("an agent that is a fork begins with the items of its parent, and keeps its own figures", async () => {
   await using shelf = makeShelf();
   const parent = record(shelf.store.create({ ...start, id: "parent" }), "the task");
-  const child = shelf.store.forkAgent(parent.id, "fork");
+  const child = shelf.store.forkAgent(parent.info, { id: Bun.randomUUIDv7(), agent: "fork" });
   expect(child.history()).toEqual(parent.history());
   record(child, "go on");
   const info = shelf.store.find(child.id);
@@ -45,7 +50,10 @@ test("an agent of a fork has the root of the fork's line", async () => {
   await using shelf = makeShelf();
   record(shelf.store.create({ ...start, id: "parent" }), "the task");
   const fork = record(shelf.store.fork("parent"), "the other task");
-  const child = record(shelf.store.startAgent(fork.info, { ...start, agent: "explore" }), "look around");
+  const child = record(
+    shelf.store.startAgent(fork.info, { id: Bun.randomUUIDv7(), ...start, agent: "explore" }),
+    "look around",
+  );
   expect(shelf.store.find(child.id)).toMatchObject({ parent: fork.id, root: "parent" });
   expect(shelf.store.countAgents("parent")).toBe(1);
 });
@@ -53,8 +61,11 @@ test("an agent of a fork has the root of the fork's line", async () => {
 test("lists, counts and the latest session leave agents out unless asked", async () => {
   await using shelf = makeShelf();
   const parent = record(shelf.store.create({ ...start, id: "parent" }), "the task");
-  const one = record(shelf.store.startAgent(parent.info, { ...start, agent: "explore" }), "look around");
-  const two = record(shelf.store.forkAgent(parent.id, "fork"), "go on");
+  const one = record(
+    shelf.store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...start, agent: "explore" }),
+    "look around",
+  );
+  const two = record(shelf.store.forkAgent(parent.info, { id: Bun.randomUUIDv7(), agent: "fork" }), "go on");
   expect(shelf.store.list().map(({ id }) => id)).toEqual(["parent"]);
   expect(shelf.store.count()).toBe(1);
   expect(shelf.store.latest(start.cwd)?.id).toBe("parent");
@@ -68,7 +79,10 @@ test("lists, counts and the latest session leave agents out unless asked", async
 test("the fork of an agent's session is a conversation of the user's", async () => {
   await using shelf = makeShelf();
   const parent = record(shelf.store.create({ ...start, id: "parent" }), "the task");
-  const child = record(shelf.store.startAgent(parent.info, { ...start, agent: "explore" }), "look around");
+  const child = record(
+    shelf.store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...start, agent: "explore" }),
+    "look around",
+  );
   const copy = shelf.store.copy(child.id);
   expect(copy.agent).toBeUndefined();
   expect(shelf.store.list().map(({ id }) => id)).toContain(copy.id);
@@ -85,7 +99,7 @@ test("a beginning that the ids of a session and of its agents have is the sessio
   await using shelf = makeShelf();
   const parent = record(shelf.store.create(start), "the task");
   const children = ["explore", "plan"].map((agent) =>
-    record(shelf.store.startAgent(parent.info, { ...start, agent }), "look around"),
+    record(shelf.store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...start, agent }), "look around"),
   );
   const short = shelf.store.shortId(parent.info);
   expect(short).toHaveLength(8);
@@ -96,10 +110,10 @@ test("a beginning that the ids of a session and of its agents have is the sessio
 test("a session is removed with its agents and all that they recorded", async () => {
   await using shelf = makeShelf();
   const parent = record(shelf.store.create({ ...start, id: "parent" }), "the task");
-  const child = shelf.store.startAgent(parent.info, { ...start, agent: "explore" });
+  const child = shelf.store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...start, agent: "explore" });
   child.outputs.save(output(child.outputs.reserve(), "lines\n"));
   record(child, "look around");
-  record(shelf.store.forkAgent(parent.id, "fork"), "go on");
+  record(shelf.store.forkAgent(parent.info, { id: Bun.randomUUIDv7(), agent: "fork" }), "go on");
   expect(shelf.store.search("look", 10).total).toBe(1);
   const { info, agents } = shelf.store.remove("parent");
   expect([info.id, ...agents.map(({ agent }) => agent)]).toEqual(["parent", "explore", "fork"]);
@@ -113,20 +127,23 @@ test("the figures of a session with its agents are unknown where one of them is"
   const parent = record(shelf.store.create({ ...start, id: "parent" }), "the task");
   expect(shelf.store.totals([parent.info])).toEqual([parent.info]);
   for (const costUsd of [0.1, 0.2]) {
-    const child = shelf.store.startAgent(parent.info, { ...start, agent: "explore" });
+    const child = shelf.store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...start, agent: "explore" });
     child.append({ ...reply("done"), costUsd });
     child.close();
   }
   const known = { ...parent.info, costUsd: 0.1 };
   expect(shelf.store.totals([known])[0]).toMatchObject({ usage: { input: 30, output: 15 }, costUsd: 0.4 });
-  record(shelf.store.startAgent(parent.info, { ...start, agent: "explore" }), "look around");
+  record(shelf.store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...start, agent: "explore" }), "look around");
   expect(shelf.store.totals([known])[0]).toMatchObject({ usage: { input: 40, output: 20 }, costUsd: null });
 });
 
 test("an agent that a run has left is told of until an item delivers it, or its turn is rolled back", async () => {
   await using shelf = makeShelf();
   await using parent = shelf.store.create({ ...start, id: "parent" });
-  const child = record(shelf.store.startAgent(parent.info, { ...start, agent: "explore" }), "look around");
+  const child = record(
+    shelf.store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...start, agent: "explore" }),
+    "look around",
+  );
   const leave = () => {
     parent.beginTurn();
     parent.append({ ...result("c1", "a1"), agent: child.id, background: "a1" });

@@ -38,14 +38,15 @@ export function problemsOf(ran: Ran): string[] {
   return problems;
 }
 
-/** Each agent begins with its start and ends with its only end. */
+/** Each agent begins with its start and ends with its only end. One that could not begin has only that. */
 function agentsOf({ events }: Ran, problems: string[]): AgentRun[] {
   const wrapped = events.flatMap((event) => (event.type === "agent" ? [event] : []));
   return [...Map.groupBy(wrapped, ({ agent }) => agent.id)].map(([id, all]) => {
     const own = all.map(({ event }) => event);
     const count = (type: AgentEvent["type"]) => own.filter((event) => event.type === type).length;
     const [first, last] = [own[0], own.at(-1)];
-    if (first?.type !== "session.start" || count("session.start") !== 1)
+    const hasBegun = own.length > 1;
+    if (hasBegun && (first?.type !== "session.start" || count("session.start") !== 1))
       problems.push(`${id} has not one start, at first`);
     if (last?.type !== "end" || count("end") !== 1) problems.push(`${id} has not one end, at last`);
     if (count("turn.start") !== count("turn.end")) problems.push(`${id} has turns without their end`);
@@ -111,9 +112,13 @@ function checkUsage(
 function checkResults(ran: Ran, agents: readonly AgentRun[], problems: string[]): void {
   const { database, session, isComplete } = ran;
   const store = openStore(database);
-  const results = store.items(session).filter(isResult);
+  const items = store.items(session);
+  const results = items.filter(isResult);
   store.close();
-  for (const { id, session: own, status } of agents) {
+  for (const { id, session: known, status } of agents) {
+    const started = items.find((item) => item.kind === "result" && item.background === id);
+    const own = known === "" && started?.kind === "result" ? started.agent : known;
+    if (own === "") continue;
     const came = results.flatMap((item) => (item.agent === own ? [item.kind] : []));
     const isRepeated = came.lastIndexOf("note") > 0;
     const isLost = came.length === 0 && isComplete;

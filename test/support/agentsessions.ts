@@ -23,15 +23,22 @@ export function recordAgents(place: Pick<Place, "home" | "project">): AgentIds {
   parent.append(user("Fix the parser"), paid("I ask around.", ...calls));
 
   const explore = worked(
-    store.startAgent(parent.info, { ...there, agent: "explore" }),
+    store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...there, agent: "explore" }),
     "Where is it?",
     "In lib/walrus.",
   );
-  const fork = worked(store.forkAgent(parent.id, "fork"), "Write the test", "It is written.");
+  const fork = worked(
+    store.forkAgent(parent.info, { id: Bun.randomUUIDv7(), agent: "fork" }),
+    "Write the test",
+    "It is written.",
+  );
   parent.append({ ...result("c1", "In lib/walrus.", "InvokeAgent"), agent: explore });
   parent.append({ ...result("c2", "Started.", "InvokeAgent"), agent: fork });
   parent.append({ kind: "note", text: "It is written.", agent: fork });
-  const review = cutOff(store.startAgent(parent.info, { ...there, agent: "review" }), "Review it");
+  const review = cutOff(
+    store.startAgent(parent.info, { id: Bun.randomUUIDv7(), ...there, agent: "review" }),
+    "Review it",
+  );
   parent.append(paid("All done."));
   parent.endTurn("complete");
   parent.close();
