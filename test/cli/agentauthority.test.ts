@@ -42,7 +42,7 @@ const fileCalls = [
 ];
 
 const parent = [
-  reply(bash("touch begun; sleep 1000", { background: true }), bash("until test -e begun; do sleep 0.01; done")),
+  reply(bash(": > begun; sleep 1000", { background: true }), bash("until test -e begun; do sleep 0.01; done")),
   invoke("reader", "CHILD"),
   reply(call("TaskOutput", { id: "t1" }), bash("git diff >/dev/null; cat made-by-git")),
 ];
