@@ -2,17 +2,12 @@ import { KodaError } from "../errors.ts";
 import type { CallPart } from "../model/message.ts";
 import type { Claim } from "../trust/claim.ts";
 import { perform } from "./call.ts";
-import type { Event, Notice } from "./event.ts";
+import type { Event } from "./event.ts";
+import { runGuarded } from "./guard.ts";
 import { isHooked } from "./judge.ts";
 import { prepare, type Prepared } from "./prepare.ts";
 import { waves } from "./schedule.ts";
 import type { Turn } from "./turn.ts";
-
-/** Guards the files that git and koda execute or obey: `before` calls that may write, and `after` them. */
-export type RepositoryGuard = {
-  before(signal: AbortSignal): Promise<void>;
-  after(): Promise<readonly Notice[]>;
-};
 
 /**
  * Makes the calls of a reply. Every result is committed before its `tool.end` is announced; the history puts results
@@ -55,31 +50,6 @@ async function* runWriting(turn: Turn, wave: readonly Prepared[], signal: AbortS
 /** The claim of a command, and of a server, is a guess. */
 function mayWrite(call: Prepared): boolean {
   return call.claim.effect !== "read" || ("tool" in call && call.tool.isGuarded === true);
-}
-
-type Guarded = Pick<Turn, "repositories" | "events" | "session"> & { changes: Pick<Turn["changes"], "watch"> };
-
-/** Work that may write. The user and the model are told what it left behind that git or koda would execute. */
-export async function* runGuarded<T>(
-  turn: Guarded,
-  work: AsyncGenerator<Event, T>,
-  signal: AbortSignal,
-): AsyncGenerator<Event, T> {
-  const { changes, repositories, events, session } = turn;
-  await repositories.before(signal);
-  let notices: readonly Notice[] = [];
-  let result: T;
-  try {
-    await changes.watch(signal);
-    result = yield* work;
-  } finally {
-    notices = await repositories.after();
-    for (const notice of notices) events.post(notice);
-  }
-  yield* events.drain();
-  const serious = notices.filter(({ level }) => level !== "info");
-  if (serious.length > 0) session.append({ kind: "note", text: serious.map(({ message }) => message).join("\n") });
-  return result;
 }
 
 /** Settles when every call of the wave has ended. */

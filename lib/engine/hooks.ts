@@ -2,8 +2,8 @@ import { afterGrace } from "../async/aftergrace.ts";
 import type { HookMoment } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import type { Changes } from "./changes.ts";
-import { runGuarded } from "./dispatch.ts";
 import type { Event } from "./event.ts";
+import { guarded } from "./guard.ts";
 import type { Failure, Outcome } from "./outcome.ts";
 import type { Turn } from "./turn.ts";
 
@@ -48,7 +48,7 @@ export type Hooks = {
   fail(occasion: HookOccasion, turn: HookTurn, problem: string): HookVerdict;
 };
 
-type GuardedTurn = HookTurn &
+type HookedTurn = HookTurn &
   Pick<Turn, "repositories"> & {
     hooks?: Hooks | undefined;
     changes: Pick<Changes, "watch">;
@@ -57,20 +57,30 @@ type GuardedTurn = HookTurn &
 
 /** Runs the hooks of an occasion that is no call, guarded like a command: they may write. */
 export async function* runHooks(
-  turn: GuardedTurn,
+  turn: HookedTurn,
   occasion: HookOccasion,
   signal: AbortSignal,
 ): AsyncGenerator<Event, HookVerdict> {
-  const { hooks, events } = turn;
-  if (hooks?.has(occasion.on) !== true) return {};
+  if (turn.hooks?.has(occasion.on) !== true) return {};
+  const work = hooksBeside(turn, occasion, signal);
+  turn.progress.work = Promise.allSettled([work]);
+  return yield* turn.events.until(work);
+}
+
+/** The same, beside whoever yields the events. */
+export async function hooksBeside(
+  turn: Omit<HookedTurn, "progress">,
+  occasion: HookOccasion,
+  signal: AbortSignal,
+): Promise<HookVerdict> {
+  const { hooks } = turn;
+  if (hooks === undefined) return {};
   try {
-    return yield* runGuarded(turn, running(hooks, { turn, occasion }, signal), signal);
+    return await guarded(turn, () => hooks.run(occasion, turn, signal), signal);
   } catch (error) {
     // Another run has commands in the project.
     if (!(error instanceof KodaError) || error.code !== "busy") throw error;
-    const verdict = hooks.fail(occasion, turn, error.message);
-    yield* events.drain();
-    return verdict;
+    return hooks.fail(occasion, turn, error.message);
   }
 }
 
@@ -79,7 +89,7 @@ const graceMs = 2_000;
 
 /** The hooks on the end of a turn or session. They change nothing about it, however they end. */
 export async function* runEndHooks(
-  turn: GuardedTurn,
+  turn: HookedTurn,
   occasion: HookOccasion,
   stop: AbortSignal,
 ): AsyncGenerator<Event, void> {
@@ -91,16 +101,4 @@ export async function* runEndHooks(
     yield { type: "notice", level: "warn", code: "hook", message };
   }
   yield* turn.events.drain();
-}
-
-type Running = { turn: GuardedTurn; occasion: HookOccasion };
-
-async function* running(
-  hooks: Hooks,
-  { turn, occasion }: Running,
-  signal: AbortSignal,
-): AsyncGenerator<Event, HookVerdict> {
-  const work = hooks.run(occasion, turn, signal);
-  turn.progress.work = Promise.allSettled([work]);
-  return yield* turn.events.until(work);
 }

@@ -1,9 +1,10 @@
 import { unlessAborted } from "../async/unlessaborted.ts";
+import { invokeAgentName } from "../tools/agentcalls.ts";
 import { watchRewriting } from "../tools/rewritten.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { denialText } from "../trust/gate.ts";
 import { hookNote } from "./hooknote.ts";
-import type { HookVerdict } from "./hooks.ts";
+import { type HookOccasion, hooksBeside, type HookVerdict } from "./hooks.ts";
 import { nameOfTool, prepare, type Prepared } from "./prepare.ts";
 import { skillRule } from "./skillrule.ts";
 import type { Turn } from "./turn.ts";
@@ -38,7 +39,7 @@ export async function tellHooks(turn: Turn, call: Prepared, result: ToolResult, 
   const told = { ok, text: resultText(result), ...(exitCode !== undefined && { exit_code: exitCode }) };
   const facts = factsOf(call);
   const rewritten = await watchRewriting(facts.writes ?? [], { ...turn.contextOf(call.call.id), signal });
-  const { denied, context } = await turn.hooks.run({ on: "tool.after", ...facts, result: told }, turn, signal);
+  const { denied, context } = await runHooksOn(turn, call, { on: "tool.after", ...facts, result: told }, signal);
   const changes = await rewritten();
   if (changes.length > 0)
     turn.session.append({
@@ -49,16 +50,35 @@ export async function tellHooks(turn: Turn, call: Prepared, result: ToolResult, 
   turn.session.append(...said.map((text) => hookNote("tool.after", text)));
 }
 
-/** True for a call that a hook wants to see. Hooks may write, so such a call runs alone and under guard. */
+/**
+ * True for a call that a hook wants to see. Hooks may write, so it runs alone and under guard. The start of an agent
+ * does not: that takes long, and others may start beside it.
+ */
 export function isHooked({ hooks }: Pick<Turn, "hooks">, call: Prepared): boolean {
   const tool = nameOfTool(call);
-  return hooks !== undefined && (hooks.has("tool.before", tool) || hooks.has("tool.after", tool));
+  if (hooks === undefined || tool === invokeAgentName) return false;
+  return hooks.has("tool.before", tool) || hooks.has("tool.after", tool);
 }
 
 async function askHooks(turn: Turn, call: Prepared, signal: AbortSignal): Promise<HookVerdict> {
   if (turn.hooks?.has("tool.before", nameOfTool(call)) !== true) return {};
-  return await turn.hooks.run({ on: "tool.before", ...factsOf(call) }, turn, signal);
+  return await runHooksOn(turn, call, { on: "tool.before", ...factsOf(call) }, signal);
 }
+
+/** The guard of a call holds for its hooks too; those on the starts of agents have their own, one after the other. */
+async function runHooksOn(
+  turn: Turn,
+  call: Prepared,
+  occasion: HookOccasion,
+  signal: AbortSignal,
+): Promise<HookVerdict> {
+  if (turn.hooks !== undefined && isHooked(turn, call)) return await turn.hooks.run(occasion, turn, signal);
+  using _ = await turn.locks.hold([hooksKey], signal);
+  return await hooksBeside(turn, occasion, signal);
+}
+
+/** No path. */
+const hooksKey = "hooks";
 
 function factsOf(prepared: Prepared) {
   const { call, input, claim } = prepared;

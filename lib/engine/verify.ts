@@ -5,8 +5,8 @@ import { KodaError, messageOf } from "../errors.ts";
 import { runCommand } from "../tools/bash.ts";
 import { failed, resultText, type ToolResult } from "../tools/tool.ts";
 import { callGraceMs } from "./call.ts";
-import { runGuarded } from "./dispatch.ts";
 import type { Event, EventOf } from "./event.ts";
+import { runGuarded } from "./guard.ts";
 import type { AnswerJudgement } from "./judgement.ts";
 import type { Turn } from "./turn.ts";
 

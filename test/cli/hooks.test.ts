@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { invoke, scriptFor } from "../support/agents.ts";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, type EndLine, exec, follow, type Line, start, using } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
@@ -523,4 +524,36 @@ test("a mistake in the configuration of a hook refuses the command line", async 
   const { end, requests } = await run([], [{ on: "tool.before", match: "(", command: "true" }]);
   expect([...ending(end), requests]).toEqual(["failed 2", "config", []]);
   expect(end.error?.message).toMatch(/config\.json": "hooks\[0\]\.match" is "\(", expected a regular expression/);
+});
+
+test("a hook on InvokeAgent is guarded by itself, and agents run at once", async () => {
+  const both = Promise.withResolvers<void>();
+  let asked = 0;
+  const together = async () => {
+    if (++asked === 2) both.resolve();
+    await both.promise;
+    return say("Here.");
+  };
+  const script = scriptFor({
+    go: [reply(invoke("explore", "ONE"), invoke("explore", "TWO")), say("End.")],
+    ONE: together,
+    TWO: together,
+  });
+  const hooks = [
+    { on: "tool.before", match: "InvokeAgent", command: `${log}; git init -q made` },
+    { on: "tool.after", match: "InvokeAgent", command: log },
+  ];
+  const { end, log: inputs, events } = await run(script, hooks, { prompt: "go" });
+  expect([...ending(end), notices(events), end.agents?.ok]).toEqual(["done 0", undefined, [], 2]);
+  expect(inputs.map(({ hook, tool }) => `${hook} ${tool}`).toSorted()).toEqual([
+    "tool.after InvokeAgent",
+    "tool.after InvokeAgent",
+    "tool.before InvokeAgent",
+    "tool.before InvokeAgent",
+  ]);
+  const found = events.findIndex((event) => event.type === "notice" && event.message.includes('"made/.git"'));
+  expect(found).toBeWithin(
+    1,
+    events.findIndex(({ type }) => type === "agent"),
+  );
 });

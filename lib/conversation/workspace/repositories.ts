@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
-import type { RepositoryGuard } from "../../engine/dispatch.ts";
+import type { RepositoryGuard } from "../../engine/guard.ts";
 import type { Notice } from "../../engine/event.ts";
 import type { Policy } from "../../sandbox/policy/policy.ts";
 import type { RepositoryWatch, WatchOptions } from "./repositorywatch.ts";

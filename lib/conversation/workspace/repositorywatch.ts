@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterGrace } from "../../async/aftergrace.ts";
 import { unlessAborted } from "../../async/unlessaborted.ts";
-import type { RepositoryGuard } from "../../engine/dispatch.ts";
+import type { RepositoryGuard } from "../../engine/guard.ts";
 import type { Notice } from "../../engine/event.ts";
 import { unlessRefused } from "../../errors.ts";
 import { isBelow } from "../../files/path.ts";
