@@ -1,4 +1,15 @@
-import { grouped, helpFlag, json, policyFlags, proxyFlags, runFlags, serverFiles, trust, type Flags } from "./flags.ts";
+import {
+  chatFlags,
+  grouped,
+  helpFlag,
+  json,
+  policyFlags,
+  proxyFlags,
+  runFlags,
+  serverFiles,
+  trust,
+  type Flags,
+} from "./flags.ts";
 import * as value from "./values.ts";
 import type { ArgumentType } from "./values.ts";
 
@@ -83,6 +94,26 @@ export const commands = {
       { line: 'koda exec --mode plan --timeout 10m -o review.md "review src/"', about: "Only read, with a time limit" },
       { line: "koda exec -m demo", about: "Watch the demo, without a key and a network" },
     ],
+  },
+  chat: {
+    about: "A conversation for programs: submissions in, events out",
+    details:
+      'Reads one submission a line from stdin, such as {"op":"input","text":"fix it"}, and writes events as ' +
+      "koda exec --json does. The end of stdin ends the chat when the last turn is over.",
+    positionals: {},
+    flags: chatFlags,
+    runsModel: true,
+    exclusive: [
+      ["session", "resume", "last", "fork", "ephemeral"],
+      ["record", "replay"],
+      ["quiet", "verbose"],
+      ["bare", "trust-project"],
+      ["no-sandbox", "net"],
+      ["no-sandbox", "deny-net"],
+    ],
+    atLeastOne: [["json", "print-schema"]],
+    needs: [{ flag: "replay-loose", other: "replay" }],
+    examples: [{ line: 'echo \'{"op":"input","text":"hello"}\' | koda chat --json', about: "One turn" }],
   },
   "session list": {
     about: "List sessions, newest first",

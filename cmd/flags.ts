@@ -262,6 +262,28 @@ export const runFlags = {
   ...helpFlag,
 } as const satisfies Flags;
 
+const { color, quiet, verbose, "print-schema": printSchema } = output;
+const { verify: _, "verify-attempts": __, "fail-on": ___, finish: ____, ...chatLimits } = limits;
+
+/** The flags of `koda chat`: those of a run, but for its input and its answer. */
+export const chatFlags = {
+  json: { group: "Output", about: "Read submissions and write events, one JSON object a line" },
+  ...model,
+  ...access,
+  ...calls,
+  ...sandbox,
+  ...trust,
+  ...session,
+  quiet,
+  verbose,
+  color,
+  "print-schema": { ...printSchema, about: "Print the JSON Schemas of submissions and of events, and exit" },
+  ...chatLimits,
+  ...cassette,
+  ...configuration,
+  ...helpFlag,
+} as const satisfies Flags;
+
 /** The flags of `koda proxy`. */
 export const proxyFlags = {
   ...egress,

@@ -53,7 +53,6 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["--version", "write koda --version"],
 
   ["run, e, exec, ask", 'write koda exec "PROMPT"'],
-  ["chat", 'koda has no chat; write koda exec "PROMPT", and koda exec --last "PROMPT" to continue'],
   ["review, ultrareview", 'koda has no review command; write koda exec --mode plan "review the uncommitted changes"'],
   ["resume, continue", 'write koda exec --last "PROMPT", or koda exec --resume ID "PROMPT"'],
   ["fork", 'write koda session fork ID, or koda exec --fork ID "PROMPT"'],

@@ -73,6 +73,8 @@ export const exitByCode = {
   reader_gone: 141,
   // Of an agent: whoever started it has stopped it.
   stopped: 143,
+  // Of a turn in a chat.
+  interrupted: 130,
 } as const satisfies Record<string, number>;
 
 export type ErrorCode = keyof typeof exitByCode;

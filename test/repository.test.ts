@@ -44,10 +44,11 @@ describe("npm run build finds bun", () => {
  * everyone's. An edge that is not here is a decision to be made; one that is here and is not used any more is struck.
  */
 const edges: Readonly<Record<string, readonly string[]>> = {
-  cmd: "agents async config conversation egress engine files model sandbox session shell sink system tools worktree".split(
+  cmd: "agents async chat config conversation egress engine files model sandbox session shell sink system tools worktree".split(
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
+  chat: ["async", "config", "conversation", "engine", "session"],
   conversation:
     "agents async config egress engine files git hooks mcp model sandbox session shell system tools trust worktree".split(
       " ",

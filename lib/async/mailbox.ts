@@ -25,7 +25,7 @@ export class Mailbox<T> {
     };
     work.then(finish, finish);
     while (true) {
-      if (this.#waiting.length > 0) yield* this.drain();
+      while (this.#waiting.length > 0) yield* this.drain();
       if (isOver) return await work;
       await this.#wake.promise;
       this.#wake = Promise.withResolvers<void>();

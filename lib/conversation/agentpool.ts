@@ -29,7 +29,7 @@ const mostAgents = 8;
 
 /** The agents that a conversation has started. Those in the background live until the conversation is closed. */
 export class AgentPool implements AgentCalls, AsyncDisposable {
-  readonly counts = { ok: 0, failed: 0, cancelled: 0 };
+  readonly counts: { ok: number; failed: number; cancelled: number };
   readonly background: Background;
   readonly #parent: Conversation;
   readonly #slots = new Slots(mostAgents);
@@ -40,6 +40,7 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
 
   constructor(parent: Conversation) {
     this.#parent = parent;
+    this.counts = { ok: 0, failed: 0, cancelled: 0, ...parent.parts.earlier?.agents };
     this.background = new Background(() => this.#source);
     this.#answers = new ResultCache(() => parent.parts.workspace.generation);
   }

@@ -54,7 +54,10 @@ async function work(run: AgentRun, child: Conversation, signal: AbortSignal): Pr
     // A message may come after the last request of a turn.
     while (outcome.status === "done" && !child.inbox.isEmpty) {
       const { text } = outcome;
-      outcome = await passOn(run, child.run({ ...request, prompt: child.inbox.takePrompt() }, signal));
+      outcome = await passOn(
+        run,
+        child.run({ ...request, prompt: child.inbox.takePrompts().flatMap(({ parts }) => parts) }, signal),
+      );
       // Its parent has not seen the answer before. One that matches a schema stands for itself.
       if (request.schema === undefined) outcome = { ...outcome, text: `${text}\n\n${outcome.text}`.trim() };
     }
@@ -82,8 +85,20 @@ async function passOn<T>(run: AgentRun, events: AsyncGenerator<Event, T>): Promi
   while (true) {
     const { done, value } = await events.next();
     if (done === true) return value;
-    // An agent starts none of its own, and its end is made here.
-    if (value.type !== "agent" && value.type !== "end") tell(run, value);
+    // Nobody submits anything to an agent, it starts none of its own, and its end is made here.
+    switch (value.type) {
+      case "shell.start":
+      case "shell.output":
+      case "shell.end":
+      case "accepted":
+      case "rejected":
+      case "reply":
+      case "agent":
+      case "end":
+        break;
+      default:
+        tell(run, value);
+    }
   }
 }
 

@@ -74,7 +74,16 @@ export class Authority {
     const { policy } = this.#owner;
     if (claim === undefined || this.#callMode === "auto") return policy;
     if (!this.isAgent && claim.effect !== "read") return policy;
-    return (this.#readers ??= (this.isAgent ? withoutEffects : readOnly)(policy));
+    return this.#forReaders;
+  }
+
+  /** For commands of the user's own. */
+  get userPolicy(): Policy {
+    return this.mode === "plan" ? this.#forReaders : this.#owner.policy;
+  }
+
+  get #forReaders(): Policy {
+    return (this.#readers ??= (this.isAgent ? withoutEffects : readOnly)(this.#owner.policy));
   }
 
   get #callMode(): Mode {

@@ -37,6 +37,11 @@ export class Background implements BackgroundCalls, InboxSource {
     return [...this.#agents.values()].map((agent) => agent.describe());
   }
 
+  /** The ids of those that have not ended. */
+  get running(): readonly string[] {
+    return [...this.#agents.values()].flatMap(({ id, isRunning }) => (isRunning ? id : []));
+  }
+
   look(id: string): ToolResult | undefined {
     return this.#agents.get(id)?.look();
   }

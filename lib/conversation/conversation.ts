@@ -9,19 +9,20 @@ import { costOf } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { taskOf } from "../engine/task.ts";
-import { type Progress, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
+import { type CallContext, type Progress, type Prompt, runTurn, type Turn } from "../engine/turn.ts";
 import type { Verification } from "../engine/verify.ts";
 import { KodaError } from "../errors.ts";
 import type { JsonSchema } from "../model/model.ts";
 import { noUsage } from "../model/usage.ts";
 import { textOfParts } from "../session/content.ts";
+import type { ItemOf } from "../session/item.ts";
 import { promptTitle } from "../session/log.ts";
 import { finishName } from "../tools/finish.ts";
 import { executableChanges } from "../worktree/executable.ts";
 import { AgentPool } from "./agentpool.ts";
 import { Authority } from "./authority.ts";
 import { CallContexts } from "./callcontext.ts";
-import type { ConversationParts } from "./conversationparts.ts";
+import type { ConversationParts, Earlier } from "./conversationparts.ts";
 import { Inbox } from "./inbox.ts";
 import { askHooks, openingItems } from "./opening.ts";
 import { ProjectChanges } from "./projectchanges.ts";
@@ -31,11 +32,15 @@ import type { Hands } from "./workspace.ts";
 
 export type TurnRequest = {
   prompt: Prompt;
+  /** The id of the submission that it is, in a chat. */
+  submission?: string;
   /** The user's own words in it: the skills that they name are loaded. */
   words?: string | undefined;
   /** The JSON Schema that the answer has to match. */
   schema?: JsonSchema | undefined;
   verify?: Pick<Verification, "command" | "most"> | undefined;
+  /** Without a prompt: it is for what has come meanwhile, and no task goes on. */
+  isWoken?: boolean;
   /** The conversation is closed after this turn. */
   isLast?: boolean;
 };
@@ -56,16 +61,18 @@ export class Conversation implements AsyncDisposable {
   readonly #life = new AbortController();
   #running: Promise<void> | undefined;
   /** The hooks on the start of the session have run. */
-  #hasBegun = false;
+  #hasBegun: boolean;
+  #keepsSession = false;
   /** The length of the log when this run began. */
   readonly #lengthAtStart: number;
 
   /** Takes ownership of the session; of the workspace and the servers too, unless they are its parent's. */
   constructor(parts: ConversationParts) {
-    const { host, session, stance, workspace, parent, patch, events, settings } = parts;
+    const { host, session, stance, workspace, parent, patch, events, settings, earlier } = parts;
     this.parts = parts;
     this.#stance = stance;
     this.#lengthAtStart = session.info.length;
+    this.#hasBegun = earlier?.session !== undefined;
     const { policy } = workspace;
     this.authority = new Authority({ session, stance: () => this.#stance, policy, parent: parent?.authority });
     this.agents = new AgentPool(this);
@@ -85,7 +92,7 @@ export class Conversation implements AsyncDisposable {
   }
 
   /** The first event. A new session has the title that its first prompt will give it. */
-  start({ prompt }: TurnRequest): EventOf<"session.start"> {
+  start({ prompt }: Pick<TurnRequest, "prompt"> = { prompt: [] }): EventOf<"session.start"> {
     const { start, session } = this.parts;
     return { ...start, title: session.info.title || promptTitle(textOfParts(prompt)) };
   }
@@ -108,7 +115,7 @@ export class Conversation implements AsyncDisposable {
     const turn = this.#turn(request, this.changes.begin());
     try {
       const stop = AbortSignal.any([signal, this.#life.signal]);
-      const source = this.#hasBegun ? undefined : start.source;
+      const source = this.#hasBegun ? undefined : this.parts.earlier === undefined ? start.source : "clear";
       const words = yield* askHooks(turn, { source, request }, stop);
       const left = !this.#hasBegun && session.resumed ? agents?.leftBefore(this) : [];
       this.#hasBegun = true;
@@ -120,9 +127,47 @@ export class Conversation implements AsyncDisposable {
       if (turn.progress.mayHaveWritten) this.parts.parent?.noteWriting();
       const ended = this.changes.end();
       this.#running = undefined;
+      session.append(...this.inbox.takeNotes());
       resolve();
       await ended;
     }
+  }
+
+  /** Replaces older messages by a summary. Returns false when there were none to replace. */
+  async *compact(signal: AbortSignal): AsyncGenerator<Event, boolean> {
+    const turn = this.#turn({ prompt: [] }, this.changes.begin());
+    try {
+      return yield* this.#compaction.now(turn, signal);
+    } finally {
+      await this.changes.end();
+    }
+  }
+
+  /** The ids of commands and agents in the background, which end with the workspace. */
+  get background(): readonly string[] {
+    const tasks = this.#hands.tasks.list().filter(({ state }) => state.status === "running");
+    return [...tasks.map(({ id }) => id), ...this.agents.background.running];
+  }
+
+  /** The context of a command of the user's own. */
+  contextOfUser(id: string): CallContext {
+    return { ...this.#contexts.of(id), policy: this.authority.userPolicy };
+  }
+
+  /** Adds to the history what the model is to read: at once, or before the next request of the turn that runs. */
+  note(item: ItemOf<"note">): void {
+    if (this.#running === undefined) this.parts.session.append(item);
+    else this.inbox.addNote(item);
+  }
+
+  /** For the next conversation of a chat; with its session, which is not closed with it then. */
+  handOver({ withSession }: { withSession: boolean }): Earlier {
+    const { ledger, session } = this.parts;
+    this.#keepsSession = withSession;
+    const { paths } = this.changes;
+    const { counts } = this.agents;
+    const earlier = { ledger, paths, agents: counts, executable: this.totals.executableChanges };
+    return { ...earlier, ...(withSession && { session }) };
   }
 
   /** An agent of this conversation may have written. */
@@ -143,14 +188,14 @@ export class Conversation implements AsyncDisposable {
 
   /** The totals of all turns so far. */
   get totals(): Omit<Totals, "durationMs"> {
-    const { ledger, session, workspace, servers, resume } = this.parts;
+    const { ledger, session, servers, resume } = this.parts;
     const cost = costOf(ledger, this.stance.info.price);
     return {
       session: session.id,
       usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
       tools: ledger.calls,
       filesChanged: this.changes.paths.size,
-      executableChanges: executableChanges([...this.changes.paths, ...workspace.repositories.changedConfig()]),
+      executableChanges: this.#executableChanges(),
       ...this.#verified(),
       agents: this.agents.counts,
       mcp: servers?.missing ?? [],
@@ -162,7 +207,7 @@ export class Conversation implements AsyncDisposable {
     await using closing = new AsyncDisposableStack();
     const { host, session, workspace, servers, parent } = this.parts;
     closing.defer(() => host.delete(this));
-    closing.use(session);
+    if (!this.#keepsSession) closing.use(session);
     if (parent === undefined) closing.use(workspace);
     else closing.defer(() => workspace.close(this.#hands));
     if (parent === undefined) closing.use(servers);
@@ -170,6 +215,13 @@ export class Conversation implements AsyncDisposable {
     this.#life.abort(new KodaError("reader_gone", "the conversation was closed"));
     // Its reader may have stopped reading, and then it never ends.
     if (this.#running !== undefined) await within(graceMs, this.#running);
+  }
+
+  #executableChanges(): Totals["executableChanges"] {
+    const { workspace, earlier } = this.parts;
+    const now = executableChanges([...this.changes.paths, ...workspace.repositories.changedConfig()]);
+    const known = new Set(now.map(({ path }) => path));
+    return [...(earlier?.executable.filter(({ path }) => !known.has(path)) ?? []), ...now];
   }
 
   #verified(): Pick<Totals, "verify"> {

@@ -2,6 +2,7 @@ import type { Prompts } from "../agents/prompts.ts";
 import type { Skills } from "../agents/skills.ts";
 import type { Mode } from "../config/config.ts";
 import type { OwnOutput } from "../engine/changes.ts";
+import type { Totals } from "../engine/end.ts";
 import type { EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
@@ -11,11 +12,22 @@ import type { ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { AgentSource } from "./agentpool.ts";
 import type { Conversation } from "./conversation.ts";
+import type { Definitions } from "./definitions.ts";
 import type { Host } from "./host.ts";
 import type { RunPatch } from "./runpatch.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import type { Workspace } from "./workspace.ts";
+
+/** The part of a chat's earlier conversation that its next one goes on with. */
+export type Earlier = {
+  /** Absent when the next one is about something else: its session is closed. */
+  session?: Session;
+  ledger: Ledger;
+  paths: ReadonlySet<string>;
+  executable: Totals["executableChanges"];
+  agents: NonNullable<Totals["agents"]>;
+};
 
 /** Everything that a conversation is made of when it is opened. */
 export type ConversationParts = {
@@ -29,7 +41,10 @@ export type ConversationParts = {
   parent?: Conversation;
   /** Absent where no agent may be started. */
   agents?: AgentSource;
+  /** Absent for an agent. */
+  definitions?: Definitions;
   ledger: Ledger;
+  earlier?: Earlier | undefined;
   events: Events;
   skills: Skills;
   prompts: Prompts;

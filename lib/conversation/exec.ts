@@ -8,38 +8,55 @@ import type { Conversation, TurnRequest } from "./conversation.ts";
 import { type FailOn, withFailOn } from "./failon.ts";
 import type { Host } from "./host.ts";
 
-/** One request and everything around it. */
-type Task = {
-  open(): Promise<{ conversation: Conversation; request: TurnRequest; failOn: readonly FailOn[] }>;
+export type TaskEnd = {
   /** Delivers the answer when nothing runs any more; may change the outcome. */
   conclude(outcome: Outcome, totals: Totals): Promise<Outcome>;
   /** Reports a bug in koda on stderr. */
   report(error: unknown): Promise<void>;
 };
 
-/**
- * One request, from the first event to the last: open, run, close, conclude, and then the only `end`, which comes
- * exactly once on every path.
- */
+/** One request and everything around it. */
+type Task = TaskEnd & {
+  open(): Promise<{ conversation: Conversation; request: TurnRequest; failOn: readonly FailOn[] }>;
+};
+
+/** One request, from the first event to the last. */
 export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, void> {
-  let outcome: Outcome;
-  let conversation: Conversation | undefined;
-  try {
-    const opened = await task.open();
-    ({ conversation } = opened);
+  yield* runWith(host, task, async function* (current) {
+    const { conversation, request, failOn } = await task.open();
+    current.conversation = conversation;
     // The turn is the whole run, so it waits for the agents in the background.
     const { agents, inbox } = conversation;
     inbox.expect(() => agents.background.next());
-    yield conversation.start(opened.request);
+    yield conversation.start(request);
     yield* conversation.parts.events.drain();
-    outcome = yield* conversation.run({ ...opened.request, isLast: true }, host.signal);
-    outcome = withCommands(outcome, conversation.parts.ledger);
-    outcome = withFailOn(outcome, opened.failOn, conversation);
+    const outcome = yield* conversation.run({ ...request, isLast: true }, host.signal);
+    return withFailOn(withCommands(outcome, conversation.parts.ledger), failOn, conversation);
+  });
+}
+
+/** The conversation of a run, once it is open; a chat may open another one. */
+export type Current = { conversation?: Conversation };
+
+/**
+ * Some work with a conversation, from the first event to the last: open, run, close, conclude, and then the only `end`,
+ * which comes exactly once on every path.
+ */
+export async function* runWith(
+  host: Host,
+  task: TaskEnd,
+  work: (current: Current) => AsyncGenerator<Event, Outcome>,
+): AsyncGenerator<Event, void> {
+  let outcome: Outcome;
+  const current: Current = {};
+  try {
+    outcome = yield* work(current);
   } catch (error) {
     if (!(error instanceof KodaError)) await task.report(error);
     outcome = outcomeOfError(error, host.signal, "");
   }
 
+  const { conversation } = current;
   try {
     if (conversation === undefined) await host[Symbol.asyncDispose]();
     else yield* close(host, conversation, outcome);

@@ -1,4 +1,7 @@
 import type { Input, Prompt } from "../engine/turn.ts";
+import type { ItemOf } from "../session/item.ts";
+
+type PromptInput = Extract<Input, { kind: "prompt" }>;
 
 /** Another place from which input comes. */
 export type InboxSource = {
@@ -10,7 +13,8 @@ export type InboxSource = {
 
 /** Input that comes while a turn runs. The turn takes it between its requests, and once more before it ends. */
 export class Inbox {
-  readonly #prompts: Prompt[] = [];
+  readonly #prompts: PromptInput[] = [];
+  readonly #notes: ItemOf<"note">[] = [];
   readonly #others: readonly InboxSource[];
   readonly #sources: (() => Promise<void>)[] = [];
   readonly #failures: unknown[] = [];
@@ -19,8 +23,16 @@ export class Inbox {
     this.#others = others;
   }
 
-  add(input: Prompt): void {
-    this.#prompts.push(input);
+  add(parts: Prompt, submission?: string): void {
+    this.#prompts.push({ kind: "prompt", parts, submission });
+  }
+
+  addNote(item: ItemOf<"note">): void {
+    this.#notes.push(item);
+  }
+
+  takeNotes(): ItemOf<"note">[] {
+    return this.#notes.splice(0);
   }
 
   /** A turn ends when every source has answered that nothing more comes for now. */
@@ -44,14 +56,15 @@ export class Inbox {
 
   /** Everything that has come. */
   take(): Input[] {
-    const taken = this.#others.flatMap((source) => source.take());
+    const notes = this.takeNotes().map((item): Input => ({ kind: "result", item }));
+    const taken = [...notes, ...this.#others.flatMap((source) => source.take())];
     if (taken.length + this.#prompts.length === 0 && this.#failures.length > 0) throw this.#failures.shift();
-    return [...taken, ...this.#prompts.splice(0).map((parts): Input => ({ kind: "prompt", parts }))];
+    return [...taken, ...this.takePrompts()];
   }
 
-  /** The prompts that have come, as one. */
-  takePrompt(): Prompt {
-    return this.#prompts.splice(0).flat();
+  /** The prompts that have come. */
+  takePrompts(): PromptInput[] {
+    return this.#prompts.splice(0);
   }
 
   /** The same, when nothing more is about to come. */

@@ -17,6 +17,7 @@ import { wantedOf } from "./allowance.ts";
 import { agentSource, systemOf } from "./child.ts";
 import { type Connection, connectionFor, keyVariablesOfAgents } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
+import type { Earlier } from "./conversationparts.ts";
 import type { Host } from "./host.ts";
 import { introduction } from "./introduction.ts";
 import { directoryChange, keepToRecord, modelChange } from "./resume.ts";
@@ -41,12 +42,13 @@ type ConversationOptions = {
   soon?: boolean;
   /** The conversation's track in cassettes; absent for the first one of a process. */
   track?: string;
+  earlier?: Earlier | undefined;
 };
 
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
-  { settings: given, track, soon = false, ...outputs }: ConversationOptions,
+  { settings: given, track, soon = false, ...others }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Conversation> {
   await using held = new AsyncDisposableStack();
@@ -54,14 +56,18 @@ export async function openConversation(
   const post = (event: Event) => events.post(event);
   assertUsable(given);
   const store = host.store(given.database);
-  const recorded = recordedIn(store, given.session, given.root);
+  const open = others.earlier?.session;
+  const recorded = open ?? recordedIn(store, given.session, given.root);
   const definitions = definitionsFor(given, permissionsOf(given, recorded?.environment).allowance);
   const agent = agentOfRun(given, { agents: definitions.agents, recorded });
   const settings = settingsAs(agent, given);
 
   const connect = (known: Recorded | undefined) =>
     connectionFor(settings, { traffic: host.traffic, track, recorded: known, soon, post, signal });
-  const { session, connected } = await openConnected(store, { settings, recorded, connect, held }, signal);
+  const { session, connected } =
+    open === undefined
+      ? await openConnected(store, { settings, recorded, connect, held }, signal)
+      : { session: open, connected: await connect(open.environment === undefined ? undefined : open) };
   const { model, info, facts: connection, edit } = connected;
 
   const opening = { host, session, settings, definitions, connected, post };
@@ -77,13 +83,13 @@ export async function openConversation(
   const { traffic } = host;
   const family = { settings, store, connected, toolkit, skills, agents, keys, session: session.info, traffic, track };
   const system = agent === undefined ? ownSystem : systemOf(agent);
-  const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings };
+  const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings, definitions };
   const conversation = new Conversation({
     ...introduction({ ...introduced, skills: toolkit.skills }),
     agents: agentSource(family),
     ...opened,
-    ledger: openLedger(limitsOf(settings, agent)),
-    ...outputs,
+    ledger: others.earlier?.ledger ?? openLedger(limitsOf(settings, agent)),
+    ...others,
     watchKey: watchForKeys(keys),
     hooks: await openUserHooks(definitions.hooks, post),
     resume: resumeLine(session.id, settings, connection),

@@ -1,4 +1,5 @@
 import { loadSkill, type Skills, skillsNamed } from "../agents/skills.ts";
+import { userItem } from "../engine/accept.ts";
 import { skillNote } from "../engine/call.ts";
 import type { Event, EventOf, Events } from "../engine/event.ts";
 import { hookNote } from "../engine/hooknote.ts";
@@ -19,10 +20,15 @@ type Opening = {
 };
 
 /** The first items of a turn: what the model does not know of its environment yet, the skills, and the request. */
-export function openingItems({ prompt, words = "" }: TurnRequest, opening: Opening): Item[] {
+export function openingItems(request: TurnRequest, opening: Opening): Item[] {
   const { environment, left } = opening;
-  const request: Item = prompt.length === 0 ? { kind: "note", text: goOn } : { kind: "user", parts: prompt };
-  return [...(environment === undefined ? [] : [environment]), ...left, ...namedSkills(words, opening), request];
+  const skills = namedSkills(request.words ?? "", opening);
+  return [...(environment === undefined ? [] : [environment]), ...left, ...skills, ...requestItems(request)];
+}
+
+function requestItems({ prompt, submission, isWoken = false }: TurnRequest): Item[] {
+  if (prompt.length > 0) return [userItem(prompt, submission)];
+  return isWoken ? [] : [{ kind: "note", text: goOn }];
 }
 
 const goOn = "The last turn did not finish. Continue the task. If it is finished or cannot be finished, say so.";
@@ -40,7 +46,7 @@ function namedSkills(words: string, { skills, events, contextWindow }: Opening):
 
 type Asked = {
   /** Absent when the hooks on the start of the session have run. */
-  source: EventOf<"session.start">["source"] | undefined;
+  source: EventOf<"session.start">["source"] | "clear" | undefined;
   request: TurnRequest;
 };
 

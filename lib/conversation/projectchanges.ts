@@ -14,6 +14,7 @@ type Options = {
   settings: Pick<Settings, "env" | "dataDirectory" | "database">;
   own: OwnOutput;
   patch: RunPatch | undefined;
+  earlier?: { paths: ReadonlySet<string> } | undefined;
   /** Those of the conversation that has started this one. */
   parent: ProjectChanges | undefined;
 };
@@ -23,12 +24,13 @@ type TurnChanges = Turn["changes"];
 /** The files that the turns of a conversation change. Those of an agent belong to the turn that its parent is in. */
 export class ProjectChanges {
   readonly #options: Options;
-  readonly #paths = new Set<string>();
+  readonly #paths: Set<string>;
   #isKnown = true;
   #current: Changes | undefined;
 
   constructor(options: Options) {
     this.#options = options;
+    this.#paths = new Set(options.earlier?.paths);
   }
 
   /** Those of a turn that begins. */

@@ -4,11 +4,10 @@ import { KodaError } from "../errors.ts";
 import type { LoggedItem } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
+import type { Conversation } from "./conversation.ts";
 import { planFiles, restoreFiles, type FilePlan } from "./restoration.ts";
 
 type RollbackRequest = {
-  /** An id, or a unique prefix of it. */
-  id: string;
   turns: number;
   /** Restore the files that the turns changed as well. */
   files: boolean;
@@ -35,17 +34,37 @@ export type RollbackReport = {
   };
 };
 
+/** The same for a session by its id, or by a unique prefix of that. */
+export async function rollbackSession(
+  store: Store,
+  database: string,
+  { id, ...request }: RollbackRequest & { id: string },
+): Promise<RollbackReport> {
+  await using session = await openIdle(store, id);
+  return await rollbackOpen({ session, items: store.items(session.id) }, database, request);
+}
+
+/** The same between the turns of an open conversation. */
+export async function rollbackIn(
+  { parts: { session, settings, host } }: Conversation,
+  request: Pick<RollbackRequest, "turns" | "files">,
+): Promise<RollbackReport> {
+  const { database } = settings;
+  const items = host.store(database).items(session.id);
+  return await rollbackOpen({ session, items }, database, { ...request, dryRun: false, force: false });
+}
+
+type OpenSession = { session: Session; items: readonly LoggedItem[] };
+
 /**
  * Takes back the last turns of a session. Everything is checked first, then the files are restored, and the item that
  * drops the turns comes last: after a crash in between the same command goes on where it was.
  */
-export async function rollbackSession(
-  store: Store,
+async function rollbackOpen(
+  { session, items }: OpenSession,
   database: string,
-  { id, turns, files, dryRun, force }: RollbackRequest,
+  { turns, files, dryRun, force }: RollbackRequest,
 ): Promise<RollbackReport> {
-  await using session = await openIdle(store, id);
-  const items = store.items(session.id);
   const dropped = liveTurns(items).slice(-turns);
   const report: RollbackReport = { session: session.id, dropped: dropped.length };
   const [first] = dropped;

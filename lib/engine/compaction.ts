@@ -75,6 +75,11 @@ export class Compaction {
     }
   }
 
+  /** Compacts when the user asks for it. Returns false when there was nothing to leave out. */
+  async *now(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, boolean> {
+    return yield* this.#compact(turn, signal);
+  }
+
   #windowOf({ info }: Turn): number {
     return Math.min(info.contextWindow, this.#mostTokens);
   }

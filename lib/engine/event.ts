@@ -154,6 +154,16 @@ const verifyEnd = z.strictObject({
   ...ending,
 });
 
+/** A command of the user's in a chat, which is no call of the model's; `id` is that of its submission. */
+const shellStart = z.strictObject({ type: z.literal("shell.start"), id: z.string(), command: z.string() });
+const shellOutput = z.strictObject({
+  type: z.literal("shell.output"),
+  id: z.string(),
+  stream: z.enum(["stdout", "stderr"]),
+  text: z.string(),
+});
+const shellEnd = z.strictObject({ type: z.literal("shell.end"), id: z.string(), ...ending });
+
 /** The provider's own limits; `window_minutes` and `resets_at` are null when it does not tell them. */
 const limits = z.strictObject({
   windows: z.array(
@@ -306,7 +316,26 @@ const agent = z.strictObject({
   event: z.discriminatedUnion("type", [...ownEvents, agentEnd]),
 });
 
-const events = [...ownEvents, agent, end] as const;
+/** `koda chat --json` has stored a submission: it has exactly one reply, if need be in a later process. */
+const accepted = z.strictObject({ type: z.literal("accepted"), submission: z.string() });
+/** A submission that changes nothing. */
+const rejected = z.strictObject({
+  type: z.literal("rejected"),
+  /** Absent when the line had no id that could be read. */
+  submission: z.string().optional(),
+  error: z.strictObject({ code: failure.shape.code, message: z.string() }),
+});
+/** The outcome of a submission. */
+const replied = z.strictObject({
+  type: z.literal("reply"),
+  submission: z.string(),
+  status: end.shape.status,
+  error: failure.optional(),
+  /** Depends on the op. */
+  result: z.unknown().optional(),
+});
+
+const events = [...ownEvents, agent, shellStart, shellOutput, shellEnd, accepted, rejected, replied, end] as const;
 
 const eventSchema = z.discriminatedUnion("type", events);
 
@@ -320,10 +349,16 @@ export type Figures = z.infer<typeof figures>;
 /** Events that no step of the loop yields itself: tool output, notices, connections. */
 export type Events = Mailbox<Event>;
 
-const envelope = { v: z.literal(1), seq: count, at: z.iso.datetime() };
+/** In a chat the events of a turn have the submission that began it. */
+const envelope = {
+  v: z.literal(1),
+  seq: count,
+  at: z.iso.datetime(),
+  submission: z.string().optional(),
+};
 
 /** One line of `--output jsonl`: the envelope, then the fields of the event. */
-export type Line = { v: 1; seq: number; at: string } & Event;
+export type Line = { v: 1; seq: number; at: string; submission?: string | undefined } & Event;
 
 /** The compiler gives up on so large a union of shapes. */
 const lineOf = (event: z.ZodObject): z.ZodType => z.strictObject({ ...envelope, ...event.shape });

@@ -9,7 +9,7 @@ import type { Turn } from "./turn.ts";
 
 /** The occasion of a hook, with the fields that its input has for it. */
 export type HookOccasion =
-  | { on: "session.start"; source: "startup" | "resume" | "fork" }
+  | { on: "session.start"; source: "startup" | "resume" | "fork" | "clear" }
   /** `turn` where it has not begun. */
   | { on: "prompt"; prompt: string; turn?: number }
   | { on: "tool.before"; tool: string; call: string; input: unknown; writes: readonly string[] | undefined }

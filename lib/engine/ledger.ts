@@ -74,6 +74,11 @@ function* concerned(ledger: Ledger): Generator<Ledger, void> {
   for (let at: Ledger | undefined = ledger; at !== undefined; at = at.parent) yield at;
 }
 
+/** The limit on requests is for each turn of a chat. */
+export function renewRequests(ledger: Ledger): void {
+  ledger.requests = 0;
+}
+
 export function countRequest(ledger: Ledger): void {
   for (const each of concerned(ledger)) each.requests++;
 }

@@ -17,7 +17,14 @@ const limits: ReadonlySet<ErrorCode> = new Set([
   "timeout",
   "idle_timeout",
 ]);
-const cancellations: ReadonlySet<ErrorCode> = new Set(["sighup", "sigint", "sigterm", "reader_gone", "stopped"]);
+const cancellations: ReadonlySet<ErrorCode> = new Set([
+  "sighup",
+  "sigint",
+  "sigterm",
+  "reader_gone",
+  "stopped",
+  "interrupted",
+]);
 
 /**
  * The outcome of anything thrown. The signal's reason says why a run was stopped and outranks the error that the stop

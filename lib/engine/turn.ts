@@ -34,7 +34,8 @@ import { circumstancesOf, type Task } from "./task.ts";
 export type Prompt = readonly (TextPart | ImagePart)[];
 
 /** Input that comes while a turn runs: of the user's, or the result of an agent that worked in the background. */
-export type Input = { kind: "prompt"; parts: Prompt } | { kind: "result"; item: ItemOf<"note"> };
+export type Input =
+  { kind: "prompt"; parts: Prompt; submission?: string | undefined } | { kind: "result"; item: ItemOf<"note"> };
 
 /** The part of a call's context that the conversation provides. */
 export type CallContext = Omit<ToolContext, "call" | "signal" | "report" | "finish">;

@@ -92,7 +92,13 @@ const cost = { costUsd: isNumber };
 export const itemChecks = {
   /** The model's environment: `text` is sent as a user message, `facts` is for comparison. */
   environment: isRecordOf({ text: isString, facts: environment }),
-  user: isRecordOf({ parts: shown }),
+  user: isRecordOf(
+    { parts: shown },
+    {
+      /** The submission that it was (`koda chat`). */
+      submission: isString,
+    },
+  ),
   /** The engine's own words to the model, sent as a user message: a nudge, a repair request, a skill's instructions. */
   note: isRecordOf(
     { text: isString },

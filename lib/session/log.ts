@@ -5,6 +5,7 @@ import { textOfParts } from "./content.ts";
 import type { Database } from "./database.ts";
 import { shortened } from "./graphemes.ts";
 import type { EnvironmentFacts, Item, ItemOf, LoggedItem } from "./item.ts";
+import { takeSubmission } from "./submissions.ts";
 
 /** A session as a whole, for lists and for a run that continues it. */
 export type SessionInfo = {
@@ -207,6 +208,8 @@ export function updateSession(db: Database, info: SessionInfo): void {
 
 function insertItem(db: Database, info: SessionInfo, logged: LoggedItem): void {
   const { seq, turn, at: _, ...item } = logged;
+  if (item.kind === "user" && item.submission !== undefined)
+    takeSubmission(db, { session: info.id, id: item.submission });
   const { id: content } = db.run("INSERT INTO content (body) VALUES (?)", [JSON.stringify(item)]);
   db.run("INSERT INTO item (session, seq, turn, kind, at, content) VALUES (?, ?, ?, ?, ?, ?)", [
     info.id,

@@ -161,6 +161,19 @@ const migrations: readonly string[] = [
   // The texts of a transaction are kept in memory until they are written as one part of the index. The default of one
   // megabyte makes several parts of them, which are merged later.
   "INSERT INTO search (search, rank) VALUES ('hashsize', 16777216)",
+  // Submissions of programs: each has an effect once, also when the process is killed in between.
+  `
+  CREATE TABLE submission (
+    session TEXT NOT NULL REFERENCES session ON DELETE CASCADE,
+    id TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    state TEXT NOT NULL,
+    reply TEXT,
+    PRIMARY KEY (session, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX submission_open ON submission (session, number) WHERE state <> 'answered';
+  `,
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */

@@ -17,6 +17,7 @@ import { readLive } from "./live.ts";
 import { openOutputs, type OutputStore } from "./outputs.ts";
 import { openRecall, type Recall } from "./recall.ts";
 import { Replay } from "./replay.ts";
+import { openSubmissions, type Submissions } from "./submissions.ts";
 import { createTodoList, type TodoList } from "./todo.ts";
 
 /**
@@ -43,6 +44,7 @@ export class Session implements AsyncDisposable {
   readonly resumed: boolean;
   readonly outputs: OutputStore;
   readonly recall: Recall;
+  readonly submissions: Submissions;
   /** Empty at first, also on resume: files may have changed since an earlier run. */
   readonly files: FileLog = createFileLog();
 
@@ -74,6 +76,7 @@ export class Session implements AsyncDisposable {
       write: (steps) => this.#write(steps),
     });
     this.recall = openRecall(db, { session: info.id });
+    this.submissions = openSubmissions(db, { session: info.id, write: (steps) => this.#write(steps) });
   }
 
   /** The session as a whole, as of the last append; its usage covers all runs. */

@@ -11,7 +11,7 @@ import type { Activity, Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
 import { inline, openPaint, type Paint } from "./style.ts";
 import { banner, errorLine, executableLine, retryLine, summary, warnings } from "./summary.ts";
-import { verificationEnd, verificationId, verificationStart } from "./verification.ts";
+import { commandEnd, commandOutput, commandStart } from "./usercommands.ts";
 
 type ProgressOptions = Pick<
   SinkOptions,
@@ -85,13 +85,14 @@ class Progress {
         this.#isComplete = event.reason === "complete";
         return;
       case "usage":
+      case "accepted":
+      case "rejected":
+      case "reply":
         return;
       case "text.done":
         return this.#commentary.close(event.text);
       case "thinking.delta":
-        if (this.#isReconnecting) await this.#wait(newActivity("thinking"));
-        if (this.#options.verbose) await this.#think(event.text);
-        return;
+        return await this.#think(event.text);
       case "tool.start":
         await this.#showCommentary(this.#commentary.beforeCall());
         await this.#calls.start(event);
@@ -102,13 +103,16 @@ class Progress {
         await this.#calls.end(event);
         return await this.#wait(this.#calls.activity ?? newActivity("thinking"));
       case "verify.start":
-        await this.#calls.start(verificationStart(event));
+      case "shell.start":
+        await this.#calls.start(commandStart(event));
         return await this.#wait(this.#calls.activity);
       case "verify.output":
-        return await this.#calls.output({ ...event, type: "tool.output", id: verificationId });
+      case "shell.output":
+        return await this.#calls.output(commandOutput(event));
       case "verify.end":
-        await this.#calls.end(verificationEnd(event));
-        return await this.#wait(newActivity("thinking"));
+      case "shell.end":
+        await this.#calls.end(commandEnd(event));
+        return await this.#wait(event.type === "verify.end" ? newActivity("thinking") : this.#calls.activity);
       case "retry":
         await this.#showCommentary(this.#commentary.afterRetry());
         return await this.#retry(event);
@@ -151,6 +155,8 @@ class Progress {
   }
 
   async #think(text: string): Promise<void> {
+    if (this.#isReconnecting) await this.#wait(newActivity("thinking"));
+    if (!this.#options.verbose) return;
     await this.#lines.piece("thinking", text, { margin: "  ", paint: this.#paint.dim });
   }
 

@@ -1,0 +1,68 @@
+import { resolve } from "node:path";
+import { runChat } from "../lib/chat/chat.ts";
+import type { SettingsChange } from "../lib/chat/submission.ts";
+import { Host } from "../lib/conversation/host.ts";
+import { Reaper } from "../lib/shell/reaper.ts";
+import { deliver } from "./deliver.ts";
+import { inputLines } from "./lines.ts";
+import type { CommandOptions, ExecOptions } from "./options.ts";
+import { ownOutput } from "./ownoutput.ts";
+import { asJson, print, report } from "./print.ts";
+import { cassetteOf, settingsOf } from "./settings.ts";
+import type { Stopper } from "./signals.ts";
+import { sinkFor } from "./stdio.ts";
+
+type ChatOptions = CommandOptions<"chat">;
+
+/** `koda chat --json`: a conversation for programs, and the exit code of its last event. */
+export async function chat(options: ChatOptions, stopper: Stopper): Promise<number> {
+  if (options.printSchema) return await printSchemas();
+  const run = asRun(options);
+  return await deliver(
+    (conclude) => {
+      const host = new Host({ stop: stopper.controller, cassette: cassetteOf(run), reaper: new Reaper() });
+      stopper.killNow = () => host.killNow();
+      return runChat(host, {
+        lines: inputLines(Bun.stdin.stream(), host.signal),
+        own: ownOutput(run),
+        settings: (changes) => settingsOf(changes.reduce(withChange, run)),
+        conclude,
+        report: async (error) => void (await report(error)),
+      });
+    },
+    { sink: await sinkFor({ ...run, output: "jsonl" }), stop: stopper.controller },
+  );
+}
+
+/** A chat is a run without a prompt and without a single answer. */
+function asRun(options: ChatOptions): ExecOptions {
+  return { ...options, image: [], stream: false, failOn: [] };
+}
+
+/** The command line of a chat with a change of its settings. */
+function withChange(options: ExecOptions, change: SettingsChange): ExecOptions {
+  const { model, mode, cwd, effort, net } = change;
+  return {
+    ...options,
+    ...(model !== undefined && { model }),
+    ...(mode !== undefined && { mode }),
+    ...(cwd !== undefined && { cd: resolve(options.cd ?? ".", cwd) }),
+    ...(effort !== undefined && { reasoningEffort: effort }),
+    ...(net !== undefined && { net }),
+    allowWrite: [...options.allowWrite, ...(change.allow_write ?? [])],
+    allowRead: [...options.allowRead, ...(change.allow_read ?? [])],
+    denyRead: [...options.denyRead, ...(change.deny_read ?? [])],
+    allowNet: [...options.allowNet, ...(change.allow_net ?? [])],
+    denyNet: [...options.denyNet, ...(change.deny_net ?? [])],
+    allowGit: change.allow_git ?? options.allowGit,
+  };
+}
+
+async function printSchemas(): Promise<number> {
+  const [{ submissionJsonSchema }, { lineJsonSchema }] = await Promise.all([
+    import("../lib/chat/submission.ts"),
+    import("../lib/engine/event.ts"),
+  ]);
+  await print(asJson({ submission: submissionJsonSchema(), event: lineJsonSchema() }));
+  return 0;
+}

@@ -1,0 +1,298 @@
+import { Mailbox } from "../async/mailbox.ts";
+import type { Conversation } from "../conversation/conversation.ts";
+import { expandRequest } from "../conversation/definitions.ts";
+import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
+import type { Host } from "../conversation/host.ts";
+import { rollbackIn } from "../conversation/rollback.ts";
+import { runUserCommand } from "../conversation/usercommand.ts";
+import type { Event } from "../engine/event.ts";
+import { renewRequests } from "../engine/ledger.ts";
+import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
+import type { Prompt } from "../engine/turn.ts";
+import { KodaError } from "../errors.ts";
+import { beside } from "./beside.ts";
+import { ChatConversation, type ChatSettings } from "./chatconversation.ts";
+import { type ChatLine, Door } from "./door.ts";
+import { listFor } from "./listing.ts";
+import { isOp, type Submitted, type SubmittedOf, Queue } from "./queue.ts";
+import { byOutcome, cancelled, done, refused, ofTurn, type SubmissionReply } from "./reply.ts";
+import type { Submission, SubmissionOf } from "./submission.ts";
+
+type ChatTask = TaskEnd & ChatSettings & { lines: AsyncIterable<ChatLine> };
+
+/** A conversation for programs: submissions in, events out, from the first event to the only `end`. */
+export async function* runChat(host: Host, task: ChatTask): AsyncGenerator<Event, void> {
+  yield* runWith(host, task, (current) => new Chat(host, task, current).events());
+}
+
+/** A turn, from the moment in which it is due. Once it is open it takes input. */
+type RunningTurn = { stop: AbortController; jobs: SubmittedOf<"input">[]; isOpen: boolean };
+
+/** Carries out what is submitted: at once, in the running turn, or between turns. Each has one reply. */
+class Chat {
+  readonly #host: Host;
+  readonly #lines: ChatTask["lines"];
+  readonly #opened: ChatConversation;
+  readonly #queue = new Queue();
+  readonly #posted = new Mailbox<Event>();
+  readonly #door: Door;
+  /** The commands of the user's that run beside a turn. */
+  readonly #commands = new Set<Promise<void>>();
+  #turn: RunningTurn | undefined;
+  #last: Outcome = { status: "done", text: "" };
+  #isStopped = false;
+
+  constructor(host: Host, task: ChatTask, current: Current) {
+    this.#host = host;
+    this.#lines = task.lines;
+    this.#opened = new ChatConversation(host, task, current);
+    this.#door = new Door({
+      kept: () => this.#conversation.parts.session.submissions,
+      posted: this.#posted,
+      assertPossible: (submission) => this.#assertPossible(submission),
+      carryOut: (job) => this.#carryOut(job),
+    });
+  }
+
+  async *events(): AsyncGenerator<Event, Outcome> {
+    yield* this.#opened.open();
+    this.#door.takeUp();
+    const wake = () => this.#queue.wake();
+    this.#host.signal.addEventListener("abort", wake);
+    const reading = this.#read();
+    // It is waited for at the end.
+    reading.catch(() => undefined);
+    try {
+      return yield* beside(this.#posted, this.#work(reading));
+    } finally {
+      this.#host.signal.removeEventListener("abort", wake);
+    }
+  }
+
+  get #conversation(): Conversation {
+    return this.#opened.conversation;
+  }
+
+  async #read(): Promise<void> {
+    try {
+      for await (const line of this.#lines) {
+        if (this.#isStopped) return;
+        this.#door.receive(line);
+      }
+    } finally {
+      this.#queue.close();
+    }
+  }
+
+  #assertPossible({ op }: Submission): void {
+    if ((op === "undo" || op === "rollback") && (this.#turn !== undefined || this.#queue.hasInput))
+      throw new KodaError("session_held", "Cannot rollback while a turn is in progress.");
+  }
+
+  #carryOut(job: Submitted): void {
+    const { submission } = job;
+    switch (submission.op) {
+      case "interrupt":
+        this.#turn?.stop.abort(new KodaError("interrupted", "The turn was interrupted", { retryable: true }));
+        return this.#door.post(job, done({ interrupted: this.#turn !== undefined }));
+      case "shutdown":
+        this.#isStopped = true;
+        this.#turn?.stop.abort(new KodaError("interrupted", "The chat was shut down", { retryable: true }));
+        this.#queue.close();
+        return this.#door.post(job, done());
+      case "tools.list":
+      case "skills.list":
+      case "prompts.list":
+      case "agents.list":
+      case "mcp.list":
+        return this.#door.post(job, done(listFor(submission.op, this.#conversation)));
+      case "shell":
+        return this.#turn !== undefined && isOp(job, "shell") ? this.#runBeside(job) : this.#queue.add(job);
+      case "input":
+      case "settings":
+      case "compact":
+      case "undo":
+      case "rollback":
+      case "clear":
+        this.#queue.add(job);
+        return this.#steer();
+      default:
+        submission satisfies never;
+    }
+  }
+
+  /** Gives the running turn the input that has come. */
+  #steer(): void {
+    if (this.#turn?.isOpen !== true) return;
+    for (const job of this.#queue.inputs()) {
+      this.#turn.jobs.push(job);
+      this.#conversation.inbox.add(promptOf(job.submission), job.id);
+    }
+  }
+
+  async *#work(reading: Promise<void>): AsyncGenerator<Event, Outcome> {
+    while (true) {
+      const next = yield* this.#conversation.parts.events.until(this.#next());
+      if (next === "over") break;
+      yield* next === "turn" ? this.#converse() : this.#perform(next);
+    }
+    this.#host.signal.throwIfAborted();
+    for (const job of this.#queue.drain()) yield this.#door.reply(job, cancelled("The chat was shut down before"));
+    // A pipe may stay open for hours.
+    if (!this.#isStopped) await reading;
+    return this.#last;
+  }
+
+  /** The next submission; a turn is also for the answers of agents in the background. */
+  async #next(): Promise<Submitted | "turn" | "over"> {
+    const agents = this.#conversation.agents.background;
+    while (true) {
+      const isRunning = agents.running.length > 0;
+      if (this.#isStopped || this.#host.signal.aborted) return "over";
+      const job = this.#queue.next();
+      if (job !== undefined && !isOp(job, "input")) return job;
+      if (job !== undefined || !agents.isEmpty) {
+        // From now on it is in progress, also for what is submitted before its first event.
+        this.#turn = { stop: new AbortController(), jobs: job === undefined ? [] : [job], isOpen: false };
+        return "turn";
+      }
+      const isBusy = isRunning || this.#commands.size > 0;
+      if (this.#queue.isOver && !isBusy) return "over";
+      const changed = this.#queue.changed();
+      await (isRunning ? Promise.race([changed, agents.next()]) : changed);
+    }
+  }
+
+  async *#perform(job: Submitted): AsyncGenerator<Event, void> {
+    try {
+      job.kept.take(job.id);
+      const result = yield* this.#between(job);
+      yield this.#door.reply(job, done(result));
+    } catch (error) {
+      if (!(error instanceof KodaError)) throw error;
+      yield this.#door.reply(job, byOutcome(outcomeOfError(error, this.#host.signal, "")));
+    }
+  }
+
+  /** Carries out a submission between turns, and returns its result. */
+  async *#between({ id, submission }: Submitted): AsyncGenerator<Event, unknown> {
+    const conversation = this.#conversation;
+    const { events } = conversation.parts;
+    switch (submission.op) {
+      case "settings": {
+        const { op: _, id: __, ...change } = submission;
+        return yield* this.#opened.change(change);
+      }
+      case "shell":
+        return yield* events.until(this.#shell({ id, command: submission.command }));
+      case "compact":
+        return { compacted: yield* conversation.compact(this.#host.signal) };
+      case "undo":
+        return yield* events.until(rollbackIn(conversation, { turns: 1, files: true }));
+      case "rollback":
+        return yield* events.until(
+          rollbackIn(conversation, { turns: submission.turns, files: submission.files ?? false }),
+        );
+      case "clear":
+        return yield* this.#opened.clear(this.#last, this.#queue);
+      default:
+        throw new Error(`${submission.op} does not happen between turns`);
+    }
+  }
+
+  async *#converse(): AsyncGenerator<Event, void> {
+    const turn = this.#turn;
+    if (turn === undefined) throw new Error("no turn is due");
+    const [job] = turn.jobs;
+    const signal = AbortSignal.any([this.#host.signal, turn.stop.signal]);
+    let outcome: Outcome;
+    try {
+      if (job?.submission.settings !== undefined) yield* this.#opened.change(job.submission.settings);
+      turn.isOpen = true;
+      renewRequests(this.#conversation.parts.ledger);
+      this.#steer();
+      outcome = yield* tagged(this.#conversation.run(this.#requestOf(job), signal), job?.id);
+    } catch (error) {
+      if (!(error instanceof KodaError)) throw error;
+      outcome = outcomeOfError(error, signal, "");
+    } finally {
+      this.#turn = undefined;
+    }
+    this.#last = outcome;
+    // Input that came too late for this turn begins the next one.
+    const late = new Set(this.#conversation.inbox.takePrompts().map(({ submission }) => submission));
+    this.#queue.putBack(turn.jobs.filter(({ id }) => late.has(id)));
+    const ended = turn.jobs.filter(({ id }) => !late.has(id));
+    for (const each of ended) yield this.#door.reply(each, this.#afterTurn(each, outcome));
+    for (const each of ended) if (each !== job) yield* this.#changeAfter(each.submission);
+  }
+
+  /** The settings of an input that a turn has taken hold from the next one. */
+  async *#changeAfter({ settings }: SubmissionOf<"input">): AsyncGenerator<Event, void> {
+    if (settings === undefined) return;
+    try {
+      yield* this.#opened.change(settings);
+    } catch (error) {
+      if (!(error instanceof KodaError)) throw error;
+      yield {
+        type: "notice",
+        level: "warn",
+        code: "settings",
+        message: `The settings are as before: ${error.message}`,
+      };
+    }
+  }
+
+  #requestOf(job: SubmittedOf<"input"> | undefined) {
+    if (job === undefined) return { prompt: [], isWoken: true };
+    const { submission, id } = job;
+    const { text, schema } = submission;
+    const asked = expandRequest({ parts: promptOf(submission), words: text }, this.#conversation.parts);
+    return { ...asked, submission: id, schema };
+  }
+
+  /** An input that a hook has denied is not a part of the turn. */
+  #afterTurn({ id, kept }: Submitted, outcome: Outcome): SubmissionReply {
+    if (kept.find(id)?.state === "taken") return ofTurn(outcome, this.#conversation.parts.session.info.turns);
+    if (outcome.status !== "done") return byOutcome(outcome);
+    return refused("hook", "The input was denied by a hook, and is not a part of the turn");
+  }
+
+  /** The command of a user while a turn runs: the model reads of it before its next request. */
+  #runBeside(job: SubmittedOf<"shell">): void {
+    job.kept.take(job.id);
+    const running = this.#answerShell(job);
+    this.#commands.add(running);
+    void running.finally(() => {
+      this.#commands.delete(running);
+      this.#queue.wake();
+    });
+  }
+
+  async #answerShell(job: SubmittedOf<"shell">): Promise<void> {
+    try {
+      const ended = await this.#shell({ id: job.id, command: job.submission.command });
+      this.#door.post(job, done(ended));
+    } catch (error) {
+      this.#door.post(job, byOutcome(outcomeOfError(error, this.#host.signal, "")));
+    }
+  }
+
+  async #shell(command: { id: string; command: string }): Promise<unknown> {
+    const { exit_code } = await runUserCommand(this.#conversation, command, this.#host.signal);
+    return { exit_code };
+  }
+}
+
+function promptOf({ text, parts }: SubmissionOf<"input">): Prompt {
+  return parts ?? [{ type: "text", text: text ?? "" }];
+}
+
+/** The events of a turn have the submission that began it; commands of the user's are no part of it. */
+async function* tagged<T>(events: AsyncGenerator<Event, T>, id: string | undefined): AsyncGenerator<Event, T> {
+  while (true) {
+    const { done: isDone, value } = await events.next();
+    if (isDone === true) return value;
+    yield id === undefined || value.type.startsWith("shell.") ? value : Object.assign(value, { submission: id });
+  }
+}

@@ -1,0 +1,107 @@
+import type { Conversation } from "../conversation/conversation.ts";
+import type { Earlier } from "../conversation/conversationparts.ts";
+import type { Current } from "../conversation/exec.ts";
+import type { Host } from "../conversation/host.ts";
+import { openConversation } from "../conversation/open.ts";
+import type { Settings } from "../conversation/settings.ts";
+import type { OwnOutput } from "../engine/changes.ts";
+import type { Event } from "../engine/event.ts";
+import type { Outcome } from "../engine/outcome.ts";
+import { KodaError } from "../errors.ts";
+import type { Queue } from "./queue.ts";
+import type { SettingsChange } from "./submission.ts";
+
+export type ChatSettings = {
+  own: OwnOutput;
+  /** The settings of the chat with these changes, one after the other; throws when they cannot be. */
+  settings(changes: readonly SettingsChange[]): Promise<Settings>;
+};
+
+/** The conversation that a chat has now: some changes of its settings take another one on the same session. */
+export class ChatConversation {
+  readonly #host: Host;
+  readonly #settings: ChatSettings;
+  readonly #current: Current;
+  /** Those that hold. */
+  readonly #changes: SettingsChange[] = [];
+
+  constructor(host: Host, settings: ChatSettings, current: Current) {
+    this.#host = host;
+    this.#settings = settings;
+    this.#current = current;
+  }
+
+  get conversation(): Conversation {
+    const { conversation } = this.#current;
+    if (conversation === undefined) throw new Error("the chat is not open");
+    return conversation;
+  }
+
+  async *open(): AsyncGenerator<Event, void> {
+    const settings = await this.#settings.settings([]);
+    this.#host.clocks.start(settings.loaded.config.limits);
+    yield* this.#open(settings);
+  }
+
+  /** Settings hold from the next turn, all of them or none. */
+  async *change(change: SettingsChange): AsyncGenerator<Event, unknown> {
+    const settings = await this.#settings.settings([...this.#changes, change]);
+    const { mode, ...others } = change;
+    if (Object.values(others).some((value) => value !== undefined)) yield* this.#reopen(settings);
+    else if (mode !== undefined) this.conversation.change({ mode: settings.loaded.config.mode });
+    this.#changes.push(change);
+    const { name: model, provider } = this.conversation.stance.info;
+    return { model, provider, mode: this.conversation.authority.mode, cwd: settings.root };
+  }
+
+  /** The same session in another sandbox, or with another model. What runs in the old sandbox would end with it. */
+  async *#reopen(settings: Settings): AsyncGenerator<Event, void> {
+    const before = this.conversation;
+    assertIdle(before);
+    const old = await this.#settings.settings(this.#changes);
+    const earlier = before.handOver({ withSession: true });
+    yield* before.parts.events.until(before[Symbol.asyncDispose]());
+    try {
+      yield* this.#open(settings, earlier);
+    } catch (error) {
+      yield* this.#open(old, earlier);
+      throw error;
+    }
+  }
+
+  async *clear(last: Outcome, queue: Queue): AsyncGenerator<Event, unknown> {
+    const before = this.conversation;
+    assertIdle(before);
+    const from = this.conversation.parts.session.id;
+    const settings = await this.#settings.settings(this.#changes);
+    yield* before.end(last, this.#host.signal);
+    const earlier = before.handOver({ withSession: false });
+    yield* before.parts.events.until(before[Symbol.asyncDispose]());
+    yield* this.#open({ ...settings, session: { kind: "new" } }, earlier);
+    const { submissions, id } = this.conversation.parts.session;
+    const { waiting } = queue;
+    submissions.adopt(
+      from,
+      waiting.map((job) => job.id),
+    );
+    for (const job of waiting) job.kept = submissions;
+    return { session: id };
+  }
+
+  async *#open(settings: Settings, earlier?: Earlier): AsyncGenerator<Event, void> {
+    const { own } = this.#settings;
+    this.#current.conversation = await openConversation(this.#host, { settings, own, earlier }, this.#host.signal);
+    yield this.conversation.start();
+    yield* this.conversation.parts.events.drain();
+  }
+}
+
+/** Throws while something runs that would end with the workspace. */
+function assertIdle({ background }: Conversation): void {
+  if (background.length === 0) return;
+  const what = background.join(", ");
+  throw new KodaError(
+    "busy",
+    `This would end what runs in the background (${what}): stop it first, or wait for its end`,
+  );
+}

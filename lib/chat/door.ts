@@ -1,0 +1,90 @@
+import type { Mailbox } from "../async/mailbox.ts";
+import type { Event, EventOf } from "../engine/event.ts";
+import { type ErrorCode, KodaError } from "../errors.ts";
+import type { Submissions } from "../session/submissions.ts";
+import type { Submitted } from "./queue.ts";
+import { cancelled, type SubmissionReply } from "./reply.ts";
+import { readSubmission, type Submission } from "./submission.ts";
+
+/** A line of the input, or why it could not be read. */
+export type ChatLine = string | { problem: string; id?: string };
+
+type DoorOptions = {
+  /** Those of the session that is open now. */
+  kept: () => Submissions;
+  /** Events that belong to no turn. */
+  posted: Mailbox<Event>;
+  /** Throws for what cannot be done now. */
+  assertPossible: (submission: Submission) => void;
+  carryOut: (job: Submitted) => void;
+};
+
+/** All that is submitted comes through here: it is stored, then told as accepted, and then carried out. */
+export class Door {
+  readonly #options: DoorOptions;
+
+  constructor(options: DoorOptions) {
+    this.#options = options;
+  }
+
+  receive(line: ChatLine): void {
+    if (typeof line === "string" && line.trim() === "") return;
+    const read = typeof line === "string" ? readSubmission(line) : line;
+    if ("problem" in read) return this.#reject(read.id, "usage", read.problem);
+    const { submission } = read;
+    const { id = Bun.randomUUIDv7() } = submission;
+    const { posted, assertPossible, carryOut } = this.#options;
+    const kept = this.#options.kept();
+    try {
+      if (this.#isKnown(id, submission)) return;
+      assertPossible(submission);
+      kept.accept(id, JSON.stringify({ ...submission, id }));
+    } catch (error) {
+      if (!(error instanceof KodaError)) throw error;
+      return this.#reject(id, error.code, error.message);
+    }
+    posted.post({ type: "accepted", submission: id });
+    carryOut({ id, submission, kept });
+  }
+
+  /** Carries out the submissions that an earlier process has accepted. Those that had begun are told as cut off. */
+  takeUp(): void {
+    const { kept: current, carryOut, posted } = this.#options;
+    const kept = current();
+    for (const { id, body, state } of kept.open()) {
+      const read = readSubmission(body);
+      if (state === "accepted" && "submission" in read) carryOut({ id, submission: read.submission, kept });
+      else posted.post(this.reply({ id, kept }, cut));
+    }
+  }
+
+  /** Stored before it is told. */
+  reply({ id, kept }: Pick<Submitted, "id" | "kept">, reply: SubmissionReply): EventOf<"reply"> {
+    const event = { type: "reply" as const, submission: id, ...reply };
+    kept.answer(id, JSON.stringify(event));
+    return event;
+  }
+
+  post(job: Submitted, reply: SubmissionReply): void {
+    this.#options.posted.post(this.reply(job, reply));
+  }
+
+  /** The same submission again has no effect: it is told what is known of it. */
+  #isKnown(id: string, submission: Submission): boolean {
+    const { kept, posted } = this.#options;
+    const known = kept().find(id);
+    if (known === undefined) return false;
+    if (known.body !== JSON.stringify({ ...submission, id }))
+      throw new KodaError("usage", `The id "${id}" is that of another submission: give each its own`);
+    posted.post({ type: "accepted", submission: id });
+    if (known.reply !== null) posted.post(JSON.parse(known.reply) as EventOf<"reply">);
+    return true;
+  }
+
+  #reject(id: string | undefined, code: ErrorCode, message: string): void {
+    const submission = id === undefined ? {} : { submission: id };
+    this.#options.posted.post({ type: "rejected", ...submission, error: { code, message } });
+  }
+}
+
+const cut = cancelled("koda was stopped while this was under way: how far it came is in the session");

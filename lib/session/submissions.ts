@@ -1,0 +1,66 @@
+import type { Database } from "./database.ts";
+
+/** A submission of `koda chat`: `body` is what was submitted, as JSON. */
+type StoredSubmission = {
+  id: string;
+  body: string;
+  /** `taken` as soon as it has had an effect: it is not carried out again. */
+  state: "accepted" | "taken" | "answered";
+  /** As JSON, once it was answered. */
+  reply: string | null;
+};
+
+/** The submissions to a session. One that was accepted is answered once, if need be by a later process. */
+export type Submissions = {
+  accept(id: string, body: string): void;
+  take(id: string): void;
+  answer(id: string, reply: string): void;
+  /** Takes over those that another session has accepted. */
+  adopt(from: string, ids: readonly string[]): void;
+  find(id: string): StoredSubmission | undefined;
+  /** Those that were not answered, in the order in which they were accepted. */
+  open(): StoredSubmission[];
+};
+
+type SubmissionsOptions = { session: string; write: (steps: () => void) => void };
+
+export function openSubmissions(db: Database, { session, write }: SubmissionsOptions): Submissions {
+  const select = (condition: string, values: string[]) =>
+    db.all<StoredSubmission>(
+      `SELECT id, body, state, reply FROM submission WHERE session = ? AND ${condition} ORDER BY number`,
+      [session, ...values],
+    );
+  return {
+    accept: (id, body) =>
+      write(() => {
+        db.run(
+          `INSERT INTO submission (session, id, number, body, state)
+             SELECT ?1, ?2, 1 + (SELECT count(*) FROM submission WHERE session = ?1), ?3, 'accepted'`,
+          [session, id, body],
+        );
+      }),
+    take: (id) => write(() => takeSubmission(db, { session, id })),
+    // Also of a session that was closed: nobody else answers.
+    answer: (id, reply) =>
+      db.write(() => {
+        db.run("UPDATE submission SET state = 'answered', reply = ? WHERE session = ? AND id = ?", [
+          reply,
+          session,
+          id,
+        ]);
+      }),
+    adopt: (from, ids) =>
+      write(() => {
+        const those = "id IN (SELECT value FROM json_each(?))";
+        const values = [session, from, JSON.stringify(ids)];
+        db.run(`UPDATE submission SET session = ? WHERE session = ? AND ${those}`, values);
+      }),
+    find: (id) => select("id = ?", [id])[0],
+    open: () => select("state <> 'answered'", []),
+  };
+}
+
+/** To be called in a transaction, with what the submission brings about. */
+export function takeSubmission(db: Database, { session, id }: { session: string; id: string }): void {
+  db.run("UPDATE submission SET state = 'taken' WHERE session = ? AND id = ? AND state = 'accepted'", [session, id]);
+}
