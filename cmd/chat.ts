@@ -1,7 +1,11 @@
+import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { runChat } from "../lib/chat/chat.ts";
 import type { SettingsChange } from "../lib/chat/submission.ts";
+import { editConfigFile } from "../lib/config/edit.ts";
+import { userConfigFile } from "../lib/config/paths.ts";
 import { Host } from "../lib/conversation/host.ts";
+import { KodaError } from "../lib/errors.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
 import { deliver } from "./deliver.ts";
 import { inputLines } from "./lines.ts";
@@ -26,12 +30,27 @@ export async function chat(options: ChatOptions, stopper: Stopper): Promise<numb
         lines: inputLines(Bun.stdin.stream(), host.signal),
         own: ownOutput(run),
         settings: (changes) => settingsOf(changes.reduce(withChange, run)),
+        remember,
         conclude,
         report: async (error) => void (await report(error)),
       });
     },
     { sink: await sinkFor({ ...run, output: "jsonl" }), stop: stopper.controller },
   );
+}
+
+/** Adds the start of a command to the user's configuration. */
+async function remember(prefix: string): Promise<void> {
+  const file = userConfigFile({ env: process.env, home: homedir() });
+  if (file === undefined) throw new KodaError("config", "there is no directory for the configuration");
+  const key = "approvals.commands";
+  await editConfigFile(file, {
+    path: key.split("."),
+    value: (entries) => {
+      const raw = entries.find((entry) => entry.key === key)?.raw;
+      return [...new Set([...(Array.isArray(raw) ? raw : []), prefix])];
+    },
+  });
 }
 
 /** A chat is a run without a prompt and without a single answer. */

@@ -31,9 +31,8 @@ export async function addServer(options: AddOptions): Promise<number> {
   const file = ownFile();
   await editConfigFile(file, {
     path,
-    value,
-    check: (entries) => {
-      if (!hasServer(entries, name)) return;
+    value: (entries) => {
+      if (!hasServer(entries, name)) return value;
       throw fail(`"${name}" is taken in ${file} (koda mcp remove ${name} removes it)`);
     },
   });
@@ -49,10 +48,9 @@ export async function removeServer({ name }: CommandOptions<"mcp remove">): Prom
   const file = ownFile();
   await editConfigFile(file, {
     path: ["mcp", "servers", name],
-    value: undefined,
-    check: (entries) => {
-      if (!hasServer(entries, name))
-        throw new KodaError("usage", `No MCP server "${name}" in ${file}: koda mcp list names them all`);
+    value: (entries) => {
+      if (hasServer(entries, name)) return undefined;
+      throw new KodaError("usage", `No MCP server "${name}" in ${file}: koda mcp list names them all`);
     },
   });
   await print(`Removed "${name}" from ${file}\n`);

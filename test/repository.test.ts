@@ -48,7 +48,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
-  chat: ["async", "config", "conversation", "engine", "session"],
+  chat: ["async", "config", "conversation", "engine", "session", "trust"],
   conversation:
     "agents async config egress engine files git hooks mcp model sandbox session shell system tools trust worktree".split(
       " ",

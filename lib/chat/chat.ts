@@ -1,4 +1,5 @@
 import { Mailbox } from "../async/mailbox.ts";
+import { Approvals } from "../conversation/approvals.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { expandRequest } from "../conversation/definitions.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
@@ -18,7 +19,12 @@ import { isOp, type Submitted, type SubmittedOf, Queue } from "./queue.ts";
 import { byOutcome, cancelled, done, refused, ofTurn, type SubmissionReply } from "./reply.ts";
 import type { Submission, SubmissionOf } from "./submission.ts";
 
-type ChatTask = TaskEnd & ChatSettings & { lines: AsyncIterable<ChatLine> };
+type ChatTask = TaskEnd &
+  Omit<ChatSettings, "approvals"> & {
+    lines: AsyncIterable<ChatLine>;
+    /** Saves the start of a command that needs no approval from now on. */
+    remember(prefix: string): Promise<void>;
+  };
 
 /** A conversation for programs: submissions in, events out, from the first event to the only `end`. */
 export async function* runChat(host: Host, task: ChatTask): AsyncGenerator<Event, void> {
@@ -32,6 +38,7 @@ type RunningTurn = { stop: AbortController; jobs: SubmittedOf<"input">[]; isOpen
 class Chat {
   readonly #host: Host;
   readonly #lines: ChatTask["lines"];
+  readonly #approvals: Approvals;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
   readonly #posted = new Mailbox<Event>();
@@ -45,7 +52,13 @@ class Chat {
   constructor(host: Host, task: ChatTask, current: Current) {
     this.#host = host;
     this.#lines = task.lines;
-    this.#opened = new ChatConversation(host, task, current);
+    this.#approvals = new Approvals({
+      post: (event) => this.#posted.post(event),
+      waits: () => host.clocks.pauseIdle(),
+      remember: (prefix) => task.remember(prefix),
+      abort: () => this.#interrupt("The turn was ended at a question about a call"),
+    });
+    this.#opened = new ChatConversation(host, { ...task, approvals: this.#approvals }, current);
     this.#door = new Door({
       kept: () => this.#conversation.parts.session.submissions,
       posted: this.#posted,
@@ -57,7 +70,10 @@ class Chat {
   async *events(): AsyncGenerator<Event, Outcome> {
     yield* this.#opened.open();
     this.#door.takeUp();
-    const wake = () => this.#queue.wake();
+    const wake = () => {
+      this.#approvals.denyAll("the chat was stopped");
+      this.#queue.wake();
+    };
     this.#host.signal.addEventListener("abort", wake);
     const reading = this.#read();
     // It is waited for at the end.
@@ -81,6 +97,7 @@ class Chat {
       }
     } finally {
       this.#queue.close();
+      this.#approvals.close();
     }
   }
 
@@ -93,13 +110,14 @@ class Chat {
     const { submission } = job;
     switch (submission.op) {
       case "interrupt":
-        this.#turn?.stop.abort(new KodaError("interrupted", "The turn was interrupted", { retryable: true }));
-        return this.#door.post(job, done({ interrupted: this.#turn !== undefined }));
+        return this.#door.post(job, done({ interrupted: this.#interrupt("The turn was interrupted") }));
       case "shutdown":
         this.#isStopped = true;
-        this.#turn?.stop.abort(new KodaError("interrupted", "The chat was shut down", { retryable: true }));
+        this.#interrupt("The chat was shut down");
         this.#queue.close();
         return this.#door.post(job, done());
+      case "approve":
+        return this.#decide(job, submission);
       case "tools.list":
       case "skills.list":
       case "prompts.list":
@@ -119,6 +137,20 @@ class Chat {
       default:
         submission satisfies never;
     }
+  }
+
+  /** Ends the turn. A question that is open is denied, so that the call is told and counted. */
+  #interrupt(message: string): boolean {
+    this.#approvals.denyAll("the turn was interrupted");
+    this.#turn?.stop.abort(new KodaError("interrupted", message, { retryable: true }));
+    return this.#turn !== undefined;
+  }
+
+  #decide(job: Submitted, { call, decision, feedback }: SubmissionOf<"approve">): void {
+    const problem = this.#approvals.decide(call, decision, feedback);
+    if (problem === undefined) return this.#door.post(job, done());
+    this.#posted.post({ type: "notice", level: "warn", code: "approval", message: problem });
+    this.#door.post(job, refused("usage", problem));
   }
 
   /** Gives the running turn the input that has come. */

@@ -1,3 +1,4 @@
+import type { Approvals } from "../conversation/approvals.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import type { Earlier } from "../conversation/conversationparts.ts";
 import type { Current } from "../conversation/exec.ts";
@@ -15,6 +16,7 @@ export type ChatSettings = {
   own: OwnOutput;
   /** The settings of the chat with these changes, one after the other; throws when they cannot be. */
   settings(changes: readonly SettingsChange[]): Promise<Settings>;
+  approvals: Approvals;
 };
 
 /** The conversation that a chat has now: some changes of its settings take another one on the same session. */
@@ -89,8 +91,9 @@ export class ChatConversation {
   }
 
   async *#open(settings: Settings, earlier?: Earlier): AsyncGenerator<Event, void> {
-    const { own } = this.#settings;
-    this.#current.conversation = await openConversation(this.#host, { settings, own, earlier }, this.#host.signal);
+    const { own, approvals } = this.#settings;
+    const parts = { settings, own, approvals, earlier };
+    this.#current.conversation = await openConversation(this.#host, parts, this.#host.signal);
     yield this.conversation.start();
     yield* this.conversation.parts.events.drain();
   }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { modes, networks } from "../config/config.ts";
+import { approvalDecisions } from "../trust/approvaldecision.ts";
 import { nearest } from "../nearest.ts";
 
 /** The submissions of `koda chat --json`: one JSON object a line, told apart by `op`. */
@@ -34,6 +35,11 @@ const shapes = [
   }),
   op("settings", change),
   op("interrupt", {}),
+  op("approve", {
+    call: z.string(),
+    decision: z.enum(approvalDecisions),
+    feedback: z.string().optional(),
+  }),
   op("shell", { command: z.string().min(1) }),
   op("compact", {}),
   op("undo", {}),

@@ -41,6 +41,7 @@ export function assemble(effective: EffectiveValues, bases: Bases): Config {
       allowConfig: value("sandbox.allow_config"),
       passEnv: [...new Set(value("sandbox.pass_env"))],
     },
+    approvals: { commands: [...new Set(value("approvals.commands"))] },
     egress: {
       mode: value("egress.mode"),
       allow: [...new Set(value("egress.allow"))],

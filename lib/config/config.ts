@@ -35,6 +35,8 @@ export type Config = {
     /** Names of additional environment variables for commands. */
     readonly passEnv: readonly string[];
   };
+  /** The starts of commands that need no approval. */
+  readonly approvals: { readonly commands: readonly string[] };
   readonly egress: EgressConfig;
   readonly mcp: { readonly expose: McpExposure; readonly servers: ReadonlyMap<string, McpServerConfig> };
   readonly hooks: readonly HookConfig[];

@@ -8,12 +8,12 @@ import { entriesIn, type ConfigEntry } from "./entries.ts";
 import type { KeyPath } from "./keypath.ts";
 
 /**
- * Sets one value of a configuration file, or removes it (`undefined`); comments and formatting stay. `check` sees what
- * is in the file before. The file is replaced in one step; a new one is only for its user.
+ * Sets one value of a configuration file, or removes it (`undefined`); comments and formatting stay. `value` is given
+ * the entries of before, and may throw. The file is replaced in one step; a new one is only for its user.
  */
 export async function editConfigFile(
   file: string,
-  { path, value, check }: { path: KeyPath; value: unknown; check: (entries: readonly ConfigEntry[]) => void },
+  { path, value }: { path: KeyPath; value: (entries: readonly ConfigEntry[]) => unknown },
 ): Promise<void> {
   const fail = configFault(file);
   // A link of the user's own, to where their settings are kept, stays a link.
@@ -23,9 +23,9 @@ export async function editConfigFile(
     const target = { directory, name: basename(real) };
     const old = directory.look(target.name);
     const text = readConfigText(real, fail) ?? "{}\n";
-    check(entriesIn(await parseConfigText(text, fail), fail));
+    const changed = value(entriesIn(await parseConfigText(text, fail), fail));
     const { withValue } = await import("./jsonc.ts");
-    const content = Buffer.from(withValue(text, path, value));
+    const content = Buffer.from(withValue(text, path, changed));
     if (old === undefined) putFile(target, content, { mode: 0o600 });
     else replaceFile(target, content, old);
   } catch (error) {

@@ -10,7 +10,8 @@ type ConfigKey<T = unknown> = {
   readonly default?: unknown;
   /**
    * When a project file may set it. Absent: to narrow it. `trusted`: only then, even to narrow it, since the project
-   * would choose who gets the user's code and money. `never`: it would be a program that runs outside the sandbox.
+   * would choose who gets the user's code and money. `never`: it would be a program that runs outside the sandbox, or
+   * an approval.
    */
   readonly ofProject?: "trusted" | "never";
 };
@@ -105,6 +106,11 @@ export const keys = {
     "Whether files that tell other tools what to run may be changed; also `--allow-config`.",
   ),
   "sandbox.pass_env": row(t.variableNames, [], "More environment variables for commands; also `--allow-env`."),
+
+  "approvals.commands": {
+    ...row(t.stringList, [], "Commands that run without approval in mode safe, by their first words: `npm test`."),
+    ofProject: "never",
+  },
 
   "mcp.expose": {
     ...ofUser(

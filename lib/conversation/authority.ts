@@ -4,7 +4,7 @@ import type { ActiveSkill } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import { invokeAgentName } from "../tools/agentcalls.ts";
 import type { Claim } from "../trust/claim.ts";
-import type { Gate } from "../trust/gate.ts";
+import type { Gate, GatedCall, Verdict } from "../trust/gate.ts";
 import { lowerMode } from "../trust/mode.ts";
 import type { Stance } from "./stance.ts";
 
@@ -15,6 +15,8 @@ type Owner = {
   policy: Policy;
   /** That of the conversation that has started this one, which is then an agent. */
   parent: Authority | undefined;
+  /** Asks the user about a call; absent for an agent. */
+  approvals: ((call: GatedCall, rule: string) => Promise<Verdict>) | undefined;
 };
 
 /**
@@ -53,11 +55,14 @@ export class Authority {
     return this.#turn.mode;
   }
 
-  /** A fork is offered the tools of its parent, and may not use all of them. */
-  readonly gate: Gate = (call) =>
-    this.isAgent && call.tool === invokeAgentName
-      ? { allow: false, rule: "an agent cannot start agents" }
-      : this.#owner.stance().gateFor(this.#callMode)(call);
+  /** A fork is offered the tools of its parent, and may not use all of them. Nobody is asked about calls of agents. */
+  readonly gate: Gate = async (call) => {
+    const { stance, approvals } = this.#owner;
+    if (this.isAgent && call.tool === invokeAgentName) return { allow: false, rule: "an agent cannot start agents" };
+    const verdict = await stance().gateFor(this.#callMode)(call);
+    if (verdict.allow || verdict.asks !== true || approvals === undefined) return verdict;
+    return await approvals(call, verdict.rule);
+  };
 
   /** The skills that narrow calls: each counts for the run in which it was loaded, and for one that goes on. */
   activeSkills(): readonly ActiveSkill[] {

@@ -18,8 +18,10 @@ import { textOfParts } from "../session/content.ts";
 import type { ItemOf } from "../session/item.ts";
 import { promptTitle } from "../session/log.ts";
 import { finishName } from "../tools/finish.ts";
+import type { GatedCall } from "../trust/gate.ts";
 import { executableChanges } from "../worktree/executable.ts";
 import { AgentPool } from "./agentpool.ts";
+import { Approvals } from "./approvals.ts";
 import { Authority } from "./authority.ts";
 import { CallContexts } from "./callcontext.ts";
 import type { ConversationParts, Earlier } from "./conversationparts.ts";
@@ -74,7 +76,14 @@ export class Conversation implements AsyncDisposable {
     this.#lengthAtStart = session.info.length;
     this.#hasBegun = earlier?.session !== undefined;
     const { policy } = workspace;
-    this.authority = new Authority({ session, stance: () => this.#stance, policy, parent: parent?.authority });
+    const approvals = parent === undefined ? asking(parts) : undefined;
+    this.authority = new Authority({
+      session,
+      stance: () => this.#stance,
+      policy,
+      parent: parent?.authority,
+      approvals,
+    });
     this.agents = new AgentPool(this);
     this.inbox = new Inbox(this.agents.background);
     this.#hands = workspace.open((event) => events.post(event));
@@ -282,6 +291,13 @@ export class Conversation implements AsyncDisposable {
       waits: () => host.clocks.pauseIdle(),
     };
   }
+}
+
+/** Asks the user about a call. Without a user to ask, only what the configuration approves may run. */
+function asking({ approvals = new Approvals(), settings, workspace }: ConversationParts) {
+  const { root: cwd, home } = workspace.policy;
+  const saved = settings.loaded.config.approvals.commands;
+  return (call: GatedCall, rule: string) => approvals.ask(call, { rule, cwd, home, saved });
 }
 
 /** A turn that is being stopped has this long to record its end. */

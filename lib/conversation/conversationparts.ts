@@ -11,6 +11,7 @@ import type { Servers } from "../mcp/servers.ts";
 import type { ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { AgentSource } from "./agentpool.ts";
+import type { Approvals } from "./approvals.ts";
 import type { Conversation } from "./conversation.ts";
 import type { Definitions } from "./definitions.ts";
 import type { Host } from "./host.ts";
@@ -45,6 +46,8 @@ export type ConversationParts = {
   definitions?: Definitions;
   ledger: Ledger;
   earlier?: Earlier | undefined;
+  /** Absent where nobody can be asked. */
+  approvals?: Approvals | undefined;
   events: Events;
   skills: Skills;
   prompts: Prompts;

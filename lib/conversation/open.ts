@@ -14,6 +14,7 @@ import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { buildGate } from "../trust/gate.ts";
 import { wantedOf } from "./allowance.ts";
+import type { Approvals } from "./approvals.ts";
 import { agentSource, systemOf } from "./child.ts";
 import { type Connection, connectionFor, keyVariablesOfAgents } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
@@ -43,6 +44,7 @@ type ConversationOptions = {
   /** The conversation's track in cassettes; absent for the first one of a process. */
   track?: string;
   earlier?: Earlier | undefined;
+  approvals?: Approvals | undefined;
 };
 
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */

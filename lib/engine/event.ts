@@ -4,6 +4,7 @@ import { modes, networks, wires } from "../config/config.ts";
 import { exitByCode } from "../errors.ts";
 import { todoStates } from "../session/todo.ts";
 import { effects } from "../trust/claim.ts";
+import { approvalDecisions } from "../trust/approvaldecision.ts";
 import { executableKinds } from "../worktree/executable.ts";
 
 /**
@@ -163,6 +164,30 @@ const shellOutput = z.strictObject({
   text: z.string(),
 });
 const shellEnd = z.strictObject({ type: z.literal("shell.end"), id: z.string(), ...ending });
+
+/** A question to the user: may this call run? */
+const approvalRequest = z.strictObject({
+  type: z.literal("approval.request"),
+  /** The id of the call. */
+  id: z.string(),
+  tool: z.string(),
+  input: z.unknown(),
+  effect,
+  /** The rule by which it may not run without approval. */
+  rule: z.string(),
+  cwd: z.string(),
+  /** The change that the call would make, where its input does not show it. */
+  preview: z.string().optional(),
+  /** The start of the command that `prefix` would allow from now on. */
+  prefix: z.string().optional(),
+  decisions: z.array(z.enum(approvalDecisions)),
+});
+const approvalDecision = z.strictObject({
+  type: z.literal("approval.decision"),
+  id: z.string(),
+  decision: z.enum(approvalDecisions),
+  feedback: z.string().optional(),
+});
 
 /** The provider's own limits; `window_minutes` and `resets_at` are null when it does not tell them. */
 const limits = z.strictObject({
@@ -335,7 +360,19 @@ const replied = z.strictObject({
   result: z.unknown().optional(),
 });
 
-const events = [...ownEvents, agent, shellStart, shellOutput, shellEnd, accepted, rejected, replied, end] as const;
+const events = [
+  ...ownEvents,
+  agent,
+  approvalRequest,
+  approvalDecision,
+  shellStart,
+  shellOutput,
+  shellEnd,
+  accepted,
+  rejected,
+  replied,
+  end,
+] as const;
 
 const eventSchema = z.discriminatedUnion("type", events);
 

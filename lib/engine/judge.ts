@@ -97,10 +97,11 @@ async function refusalOf(turn: Turn, call: Prepared, signal: AbortSignal): Promi
   }
   const preview = tool.preview && (() => tool.preview?.(input as never, { ...turn.contextOf(id), signal }));
   const asked = turn.gate({ id, tool: tool.name, input, claim, ...(preview && { preview }) });
-  const verdict = await unlessAborted(Promise.resolve(asked), signal);
-  return verdict.allow ? undefined : deniedBy(verdict.rule);
+  // An abort denies a question that is open: the call is told and counted as denied then.
+  const verdict = await unlessAborted(Promise.resolve(asked), signal, { graceMs: 0 });
+  return verdict.allow ? undefined : deniedBy(verdict.rule, verdict.said);
 }
 
-function deniedBy(rule: string): ToolResult {
-  return { ...failed(denialText(rule)), denied: rule };
+function deniedBy(rule: string, said?: string): ToolResult {
+  return { ...failed(denialText(rule, said)), denied: rule };
 }

@@ -43,6 +43,14 @@ async function writeQuietly(event: Event, lines: LineWriter, paint: Paint): Prom
   if (event.type === "end" && event.error) await lines.line(errorLine(event.error, paint));
 }
 
+const silent = ["usage", "approval.request", "approval.decision", "accepted", "rejected", "reply"] as const;
+type Silent = (typeof silent)[number];
+
+/** True for events that are for programs. */
+function isSilent(event: Event): event is EventOf<Silent> {
+  return (silent as readonly string[]).includes(event.type);
+}
+
 class Progress {
   readonly #screen: Screen;
   readonly #lines: LineWriter;
@@ -70,12 +78,12 @@ class Progress {
 
   /** Pieces of text are many and show nothing, so they cost no promise. */
   write(event: Event): Promise<void> | undefined {
-    if (event.type !== "text.delta") return this.#show(event);
+    if (event.type !== "text.delta") return isSilent(event) ? undefined : this.#show(event);
     this.#commentary.add(event.text);
     return this.#isReconnecting ? this.#wait(newActivity("thinking")) : undefined;
   }
 
-  async #show(event: Exclude<Event, { type: "text.delta" }>): Promise<void> {
+  async #show(event: Exclude<Event, { type: "text.delta" | Silent }>): Promise<void> {
     switch (event.type) {
       case "session.start":
         return await this.#start(event);
@@ -83,11 +91,6 @@ class Progress {
         return await this.#wait(newActivity("thinking"));
       case "turn.end":
         this.#isComplete = event.reason === "complete";
-        return;
-      case "usage":
-      case "accepted":
-      case "rejected":
-      case "reply":
         return;
       case "text.done":
         return this.#commentary.close(event.text);

@@ -3,11 +3,14 @@ import { KodaError } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import type { Claim } from "./claim.ts";
 
-/** A verdict, not a question: whoever builds the gate decides whether a human is asked before it answers. */
-type Verdict = { allow: true } | { allow: false; rule: string };
+/**
+ * A verdict, not a question. `asks` is set where a human may approve the call; whoever has one asks before the verdict
+ * counts. `said` is the human's own word on it.
+ */
+export type Verdict = { allow: true } | { allow: false; rule: string; asks?: true; said?: string };
 
 /** A call as the gate sees it; `preview` shows what it would change. */
-type GatedCall = {
+export type GatedCall = {
   id: string;
   tool: string;
   input: unknown;
@@ -15,7 +18,6 @@ type GatedCall = {
   preview?: () => Promise<string> | undefined;
 };
 
-/** A gate that asks a human posts the question to the conversation's events, and settles with the answer. */
 export type Gate = (call: GatedCall) => Verdict | Promise<Verdict>;
 
 /** Which tools a run has, by name: all of them when none is allowed by name, and never one that is denied. */
@@ -27,9 +29,17 @@ export function buildGate({
   ...choice
 }: { mode: Mode } & ToolChoice): (call: Pick<GatedCall, "tool" | "claim">) => Verdict {
   return ({ tool, claim }) => {
-    const rule = toolRule(tool, choice) ?? claimRule(claim, mode);
-    return rule === undefined ? { allow: true } : { allow: false, rule };
+    const unavailable = toolRule(tool, choice);
+    if (unavailable !== undefined) return { allow: false, rule: unavailable };
+    const rule = claimRule(claim, mode);
+    if (rule === undefined) return { allow: true };
+    return { allow: false, rule, ...(isAskedAbout(claim, mode) && { asks: true }) };
   };
+}
+
+/** An approval of a path outside would open nothing: it is closed to the tool itself, and a flag opens it. */
+function isAskedAbout({ effect, outside }: Claim, mode: Mode): boolean {
+  return mode !== "plan" && effect !== "read" && outside === undefined;
 }
 
 /**
@@ -66,9 +76,13 @@ export function standsFor(name: string, tool: string): boolean {
 }
 
 /** The text that the model reads in place of a result, the same sentence for every rule. */
-export function denialText(rule: string): string {
+export function denialText(rule: string, said?: string): string {
+  if (said !== undefined) return said === "" ? userDenied : `${userDenied} They said: ${said}`;
+
   return `Denied: ${rule.replace(/^outside: /, "")}. No one can approve it here, so do not retry. Find another way, or finish and say what could not be done.`;
 }
+
+const userDenied = "Denied: the user did not approve this call.";
 
 function toolRule(tool: string, { allow = [], deny = [] }: ToolChoice): string | undefined {
   if (deny.some((name) => standsFor(name, tool))) return `tool ${tool} is not allowed (--deny-tool)`;

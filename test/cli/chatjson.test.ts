@@ -1,26 +1,11 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promptsOf, startChat } from "../support/chat.ts";
+import { openChat, promptsOf, startChat } from "../support/chat.ts";
 import { koda, type Line } from "../support/koda.ts";
 import { call, hang, reply, say, wait } from "../support/model-reply.ts";
-import { type Script, startModelServer } from "../support/model-server.ts";
+import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
-
-async function open(script: Script, { place = makePlace(), args = [] as string[] } = {}) {
-  const server = await startModelServer(script);
-  const chat = startChat(place, server, ...args);
-  return {
-    ...chat,
-    server,
-    place,
-    async [Symbol.asyncDispose]() {
-      await chat[Symbol.asyncDispose]();
-      await server.close();
-      await place[Symbol.asyncDispose]();
-    },
-  };
-}
 
 const typesOf = (lines: readonly Line[]) => lines.map(({ type }) => type);
 const is = (type: Line["type"]) => (line: Line) => line.type === type;
@@ -32,7 +17,7 @@ const sessionOf = async (chat: { until: (passes: (line: Line) => boolean) => Pro
 const input = (id: string, text = id) => ({ op: "input", id, text });
 
 test("each input is accepted, answered by a turn that carries its id, and has one reply", async () => {
-  await using chat = await open([say("one"), say("two")]);
+  await using chat = await openChat([say("one"), say("two")]);
   expect(await chat.ask(input("a", "first"))).toMatchObject({ status: "done", result: { turn: 1, text: "one" } });
   expect(await chat.ask(input("b", "second"))).toMatchObject({ status: "done", result: { turn: 2, text: "two" } });
   const { events, end, exit } = await chat.finish();
@@ -53,7 +38,7 @@ test("each input is accepted, answered by a turn that carries its id, and has on
 test("input while a turn runs is in its next request, once and in order", async () => {
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  await using chat = await open([
+  await using chat = await openChat([
     reply(
       call("List", { path: "." }),
       wait(() => (begun.resolve(), goOn.promise)),
@@ -74,7 +59,7 @@ test("input while a turn runs is in its next request, once and in order", async 
 test("input during the last reply takes back the answer", async () => {
   const begun = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  await using chat = await open([
+  await using chat = await openChat([
     reply(
       say("too early"),
       wait(() => (begun.resolve(), goOn.promise)),
@@ -93,7 +78,7 @@ test("input during the last reply takes back the answer", async () => {
 
 test("an interrupt ends the turn and not the chat", async () => {
   const begun = Promise.withResolvers<void>();
-  await using chat = await open([reply(wait(() => (begun.resolve(), new Promise(() => {})))), say("alive")]);
+  await using chat = await openChat([reply(wait(() => (begun.resolve(), new Promise(() => {})))), say("alive")]);
   chat.submit(input("a"));
   await begun.promise;
   expect(await chat.ask({ op: "interrupt", id: "stop" })).toMatchObject({ result: { interrupted: true } });
@@ -106,7 +91,7 @@ test("an interrupt ends the turn and not the chat", async () => {
 });
 
 test("the chat exits as its last turn ended", async () => {
-  await using chat = await open([hang()]);
+  await using chat = await openChat([hang()]);
   chat.submit(input("a"));
   await chat.until(is("turn.start"));
   await chat.ask({ op: "interrupt", id: "stop" });
@@ -116,7 +101,7 @@ test("the chat exits as its last turn ended", async () => {
 
 test("the end of input waits for the turn", async () => {
   const goOn = Promise.withResolvers<void>();
-  await using chat = await open([reply(say("done"), wait(goOn.promise))]);
+  await using chat = await openChat([reply(say("done"), wait(goOn.promise))]);
   chat.submit(input("a"));
   await chat.until(is("turn.start"));
   const finished = chat.finish();
@@ -126,7 +111,7 @@ test("the end of input waits for the turn", async () => {
 });
 
 test("a shutdown stops everything, and what was not begun is answered", async () => {
-  await using chat = await open([hang()]);
+  await using chat = await openChat([hang()]);
   chat.submit(input("a"));
   await chat.until(is("turn.start"));
   chat.submit({ op: "compact", id: "c" }, { op: "shutdown", id: "s" });
@@ -151,7 +136,7 @@ const refused: [string, unknown, string][] = [
 
 test.each(refused)("a line with %s is rejected and changes nothing", async (_, line, message) => {
   const goOn = Promise.withResolvers<void>();
-  await using chat = await open([reply(say("ok"), wait(goOn.promise))]);
+  await using chat = await openChat([reply(say("ok"), wait(goOn.promise))]);
   chat.submit(input("a"), line);
   const rejected = await chat.until(is("rejected"));
   expect(rejected).toMatchObject({ error: { message: expect.stringContaining(message) } });
@@ -161,7 +146,7 @@ test.each(refused)("a line with %s is rejected and changes nothing", async (_, l
 });
 
 test("the same submission twice is one, and is told its reply again", async () => {
-  await using chat = await open([say("once")]);
+  await using chat = await openChat([say("once")]);
   const first = await chat.ask(input("a"));
   const again = await chat.ask(input("a"));
   expect(again).toMatchObject({ status: first.status, result: { text: "once" } });
@@ -174,7 +159,7 @@ test("the same submission twice is one, and is told its reply again", async () =
 test("what was accepted before a kill -9 is carried out by the next process, once", async () => {
   const place = makePlace();
   const begun = Promise.withResolvers<void>();
-  const first = await open(
+  const first = await openChat(
     () =>
       reply(
         say("never ends"),
@@ -204,7 +189,7 @@ test("what was accepted before a kill -9 is carried out by the next process, onc
 
 test("the mode of the next turn is enforced by the kernel, and can be changed back", async () => {
   const write = (name: string) => call("Bash", { command: `grep -c x /dev/null; touch ${name}` });
-  await using chat = await open([
+  await using chat = await openChat([
     write("a"),
     say("1"),
     call("Bash", { command: "ls" }),
@@ -226,7 +211,7 @@ test("the mode of the next turn is enforced by the kernel, and can be changed ba
 
 test("settings in a turn hold from the next one", async () => {
   const goOn = Promise.withResolvers<void>();
-  await using chat = await open([
+  await using chat = await openChat([
     reply(call("Bash", { command: "touch a" }), wait(goOn.promise)),
     say("1"),
     call("Bash", { command: "touch b" }),
@@ -245,7 +230,7 @@ test("settings in a turn hold from the next one", async () => {
 });
 
 test("settings are all or nothing", async () => {
-  await using chat = await open([call("Bash", { command: "touch a" }), say("1")]);
+  await using chat = await openChat([call("Bash", { command: "touch a" }), say("1")]);
   const change = { op: "settings", id: "s", mode: "plan", cwd: "nowhere" };
   expect(await chat.ask(change)).toMatchObject({
     status: "failed",
@@ -257,7 +242,7 @@ test("settings are all or nothing", async () => {
 });
 
 test("another directory and another model count from the next turn, in the same session", async () => {
-  await using chat = await open([say("1"), call("Bash", { command: "pwd" }), say("2")]);
+  await using chat = await openChat([say("1"), call("Bash", { command: "pwd" }), say("2")]);
   const id = await sessionOf(chat);
   await chat.ask(input("one"));
   chat.place.write("sub/file", "");
@@ -275,7 +260,7 @@ test("another directory and another model count from the next turn, in the same 
 });
 
 test("a directory is not changed while something runs in the background", async () => {
-  await using chat = await open([call("Bash", { command: "sleep 30", background: true }), say("1")]);
+  await using chat = await openChat([call("Bash", { command: "sleep 30", background: true }), say("1")]);
   await chat.ask(input("one"));
   chat.place.write("sub/file", "");
   const refusal = await chat.ask({ op: "settings", id: "s", cwd: "sub" });
@@ -287,7 +272,7 @@ test("a directory is not changed while something runs in the background", async 
 });
 
 test("a command of the user's runs in the sandbox, and the model reads of it", async () => {
-  await using chat = await open([say("seen")]);
+  await using chat = await openChat([say("seen")]);
   const ran = await chat.ask({ op: "shell", id: "sh", command: "echo hello; touch /etc/koda-was-here; exit 3" });
   expect(ran).toMatchObject({ status: "done", result: { exit_code: 3 } });
   expect(existsSync("/etc/koda-was-here")).toBe(false);
@@ -299,7 +284,7 @@ test("a command of the user's runs in the sandbox, and the model reads of it", a
 });
 
 test("undo takes back the last turn and its files", async () => {
-  await using chat = await open([call("Write", { path: "a.txt", content: "a\n" }), say("1"), say("2")]);
+  await using chat = await openChat([call("Write", { path: "a.txt", content: "a\n" }), say("1"), say("2")]);
   const path = join(chat.place.project, "a.txt");
   await chat.ask(input("one"));
   expect(readFileSync(path, "utf8")).toBe("a\n");
@@ -311,7 +296,7 @@ test("undo takes back the last turn and its files", async () => {
 });
 
 test("a compaction on request replaces what came before by a summary", async () => {
-  await using chat = await open([say("1"), say("2"), say("3"), say("THE SUMMARY"), say("4")]);
+  await using chat = await openChat([say("1"), say("2"), say("3"), say("THE SUMMARY"), say("4")]);
   for (const text of ["one", "two", "three"]) await chat.ask(input(text));
   expect(await chat.ask({ op: "compact", id: "c" })).toMatchObject({ status: "done", result: { compacted: true } });
   await chat.ask(input("four"));
@@ -321,7 +306,7 @@ test("a compaction on request replaces what came before by a summary", async () 
 });
 
 test("clear begins another session with the same settings", async () => {
-  await using chat = await open([say("1"), say("2")]);
+  await using chat = await openChat([say("1"), say("2")]);
   const id = await sessionOf(chat);
   await chat.ask(input("one"));
   await chat.ask({ op: "settings", id: "plan", mode: "plan" });
@@ -335,7 +320,7 @@ test("clear begins another session with the same settings", async () => {
 
 test("lists answer at once, also while a turn runs", async () => {
   const goOn = Promise.withResolvers<void>();
-  await using chat = await open([reply(say("1"), wait(goOn.promise))]);
+  await using chat = await openChat([reply(say("1"), wait(goOn.promise))]);
   chat.submit(input("one"));
   await chat.until(is("turn.start"));
   expect(await chat.ask({ op: "tools.list", id: "t" })).toMatchObject({
@@ -352,7 +337,7 @@ test("lists answer at once, also while a turn runs", async () => {
 
 test("an agent in the background that ends between turns wakes the model", async () => {
   const goOn = Promise.withResolvers<void>();
-  await using chat = await open(async ({ lines }) => {
+  await using chat = await openChat(async ({ lines }) => {
     const last = lines.at(-1)?.text ?? "";
     if (last.includes("DIG")) return (await goOn.promise, say("found it"));
     if (lines.some(({ text }) => text.includes("found it"))) return say("The agent found it.");

@@ -63,7 +63,7 @@ describe("refused before anything is called", () => {
     [["help", "session", "x"], 'Unknown command "session x"'],
     [["help", "exec", "x"], 'Unexpected argument "x"'],
     [["models", "--jsno"], 'Unknown flag "--jsno" (did you mean "--json"?)'],
-    [["chat"], 'Unknown command "chat"'],
+    [["chat"], "--json"],
     [["review"], 'Unknown command "review"'],
     [["mcp"], "No command given: expected add, list, remove, check"],
     [["mcp", "add", "x", "npx", "-y"], "put -- before the command: koda mcp add x -- npx -y"],

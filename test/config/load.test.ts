@@ -51,6 +51,7 @@ test("without any file the defaults hold, and say so", async () => {
       maxCommandTimeMs: 300_000,
     },
     compaction: { auto: true, at: 0.85 },
+    approvals: { commands: [] },
     sandbox: { write: [], read: [], hide: [], allowGit: false, allowConfig: false, passEnv: [] },
     egress: { mode: "allowlist", allow: [], deny: [] },
     mcp: { expose: "tools", servers: new Map() },
@@ -82,6 +83,7 @@ test("every key of a file arrives, in the program's own names and units", async 
           "enabled": false, "enabled_tools": ["read"], "disabled_tools": ["write"], "start_timeout": "1s", "call_timeout": "2m" },
         "web": { "url": "https://mcp.example.com/mcp", "headers": { "Authorization": "Bearer \${WEB_TOKEN}" },
           "headers_command": ["vault"] } } },
+      "approvals": { "commands": ["npm test"] },
       "hooks": [{ "on": "tool.before", "match": "Bash|Write", "command": "./check.sh", "timeout": "5s", "required": true },
         { "on": "turn.end", "command": "notify" }],
     }`,
@@ -122,6 +124,7 @@ test("every key of a file arrives, in the program's own names and units", async 
       maxCommandTimeMs: 7_200_000,
     },
     compaction: { auto: false, at: 0.5 },
+    approvals: { commands: ["npm test"] },
     sandbox: {
       write: [join(place.home, "notes"), "/srv/data", join(place.project, "build")],
       read: [join(place.home, ".npmrc")],

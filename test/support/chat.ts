@@ -1,8 +1,8 @@
 import { follow, type Line, start, using } from "./koda.ts";
 import { openPipe } from "../../lib/system/pipe.ts";
 import { closeSync, writeSync } from "node:fs";
-import type { ModelServer } from "./model-server.ts";
-import type { Place } from "./place.ts";
+import { type ModelServer, type Script, startModelServer } from "./model-server.ts";
+import { makePlace, type Place } from "./place.ts";
 
 type ReplyLine = Extract<Line, { type: "reply" }>;
 
@@ -47,6 +47,22 @@ export function startChat(place: Place, server: ModelServer, ...args: string[]) 
       close();
       child.kill("SIGKILL");
       await child.exited;
+    },
+  };
+}
+
+/** The same with a server and a place of its own. */
+export async function openChat(script: Script, { place = makePlace(), args = [] as readonly string[] } = {}) {
+  const server = await startModelServer(script);
+  const chat = startChat(place, server, ...args);
+  return {
+    ...chat,
+    server,
+    place,
+    async [Symbol.asyncDispose]() {
+      await chat[Symbol.asyncDispose]();
+      await server.close();
+      await place[Symbol.asyncDispose]();
     },
   };
 }

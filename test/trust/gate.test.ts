@@ -51,7 +51,18 @@ const rows = matrix.flatMap(([what, claim, ...rules]) =>
 describe("the gate of a run without a human", () => {
   test.each(rows)("%s in mode %s: %s", (_what, mode, rule, claim) => {
     const verdict = buildGate({ mode })({ tool: "Bash", claim });
-    expect(verdict).toEqual(rule === "run" ? { allow: true } : { allow: false, rule });
+    expect(verdict).toMatchObject(rule === "run" ? { allow: true } : { allow: false, rule });
+  });
+
+  test("a human may approve what no mode forbids, but for paths that stay closed to the tool", () => {
+    const asked = rows.filter(([, mode, , claim]) => {
+      const verdict = buildGate({ mode })({ tool: "Bash", claim });
+      return !verdict.allow && verdict.asks === true;
+    });
+    expect(asked.every(([, mode, , claim]) => mode !== "plan" && claim.outside === undefined)).toBe(true);
+    expect(new Set(asked.map(([, mode, , claim]) => `${mode} ${claim.effect}`))).toEqual(
+      new Set(["safe write", "safe remote", "safe destructive", "auto destructive"]),
+    );
   });
 
   test("a denied tool is denied whatever it does, also when it is allowed by name", () => {
