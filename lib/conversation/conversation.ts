@@ -136,7 +136,8 @@ export class Conversation implements AsyncDisposable {
       if (turn.progress.mayHaveWritten) this.parts.parent?.noteWriting();
       const ended = this.changes.end();
       this.#running = undefined;
-      session.append(...this.inbox.takeNotes());
+      const notes = this.inbox.takeNotes();
+      if (notes.length > 0) session.append(...notes);
       resolve();
       await ended;
     }

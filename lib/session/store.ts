@@ -276,7 +276,9 @@ export class Store implements AsyncDisposable {
     };
     insertSession(this.#db, info);
     copyPlaces(this.#db, { from: parent, to: id });
-    return { info, owner: claimLease(this.#db, id), items: readLive(this.#db, id), origin: "made" };
+    // An error names the session that the user knows.
+    const items = readLive(this.#db, agent === undefined ? parent.id : id);
+    return { info, owner: claimLease(this.#db, id), items, origin: "made" };
   }
 
   close(): void {
