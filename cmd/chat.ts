@@ -73,6 +73,7 @@ function withChange(options: ExecOptions, change: SettingsChange): ExecOptions {
     denyRead: [...options.denyRead, ...(change.deny_read ?? [])],
     allowNet: [...options.allowNet, ...(change.allow_net ?? [])],
     denyNet: [...options.denyNet, ...(change.deny_net ?? [])],
+    mcpConfig: [...options.mcpConfig, ...(change.mcp_config === undefined ? [] : [change.mcp_config])],
     allowGit: change.allow_git ?? options.allowGit,
   };
 }

@@ -4,14 +4,13 @@ import type { Conversation } from "../conversation/conversation.ts";
 import { expandRequest } from "../conversation/definitions.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
-import { rollbackIn } from "../conversation/rollback.ts";
-import { runUserCommand } from "../conversation/usercommand.ts";
 import type { Event } from "../engine/event.ts";
 import { renewRequests } from "../engine/ledger.ts";
 import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
 import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import { beside } from "./beside.ts";
+import { betweenTurns, shellResult } from "./betweenturns.ts";
 import { ChatConversation, type ChatSettings } from "./chatconversation.ts";
 import { type ChatLine, Door } from "./door.ts";
 import { listFor } from "./listing.ts";
@@ -46,6 +45,8 @@ class Chat {
   /** The commands of the user's that run beside a turn. */
   readonly #commands = new Set<Promise<void>>();
   #turn: RunningTurn | undefined;
+  /** Stops what is carried out between turns. */
+  #step: AbortController | undefined;
   #last: Outcome = { status: "done", text: "" };
   #isStopped = false;
 
@@ -132,6 +133,7 @@ class Chat {
       case "undo":
       case "rollback":
       case "clear":
+      case "mcp.refresh":
         this.#queue.add(job);
         return this.#steer();
       default:
@@ -142,8 +144,9 @@ class Chat {
   /** Ends the turn. A question that is open is denied, so that the call is told and counted. */
   #interrupt(message: string): boolean {
     this.#approvals.denyAll("the turn was interrupted");
-    this.#turn?.stop.abort(new KodaError("interrupted", message, { retryable: true }));
-    return this.#turn !== undefined;
+    const stop = this.#turn?.stop ?? this.#step;
+    stop?.abort(new KodaError("interrupted", message, { retryable: true }));
+    return stop !== undefined;
   }
 
   #decide(job: Submitted, { call, decision, feedback }: SubmissionOf<"approve">): void {
@@ -196,40 +199,18 @@ class Chat {
   }
 
   async *#perform(job: Submitted): AsyncGenerator<Event, void> {
+    this.#step = new AbortController();
+    const signal = AbortSignal.any([this.#host.signal, this.#step.signal]);
+    let reply: SubmissionReply;
     try {
       job.kept.take(job.id);
-      const result = yield* this.#between(job);
-      yield this.#door.reply(job, done(result));
+      reply = done(yield* betweenTurns(job, { opened: this.#opened, queue: this.#queue, last: this.#last, signal }));
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
-      yield this.#door.reply(job, byOutcome(outcomeOfError(error, this.#host.signal, "")));
+      reply = byOutcome(outcomeOfError(error, signal, ""));
     }
-  }
-
-  /** Carries out a submission between turns, and returns its result. */
-  async *#between({ id, submission }: Submitted): AsyncGenerator<Event, unknown> {
-    const conversation = this.#conversation;
-    const { events } = conversation.parts;
-    switch (submission.op) {
-      case "settings": {
-        const { op: _, id: __, ...change } = submission;
-        return yield* this.#opened.change(change);
-      }
-      case "shell":
-        return yield* events.until(this.#shell({ id, command: submission.command }));
-      case "compact":
-        return { compacted: yield* conversation.compact(this.#host.signal) };
-      case "undo":
-        return yield* events.until(rollbackIn(conversation, { turns: 1, files: true }));
-      case "rollback":
-        return yield* events.until(
-          rollbackIn(conversation, { turns: submission.turns, files: submission.files ?? false }),
-        );
-      case "clear":
-        return yield* this.#opened.clear(this.#last, this.#queue);
-      default:
-        throw new Error(`${submission.op} does not happen between turns`);
-    }
+    this.#step = undefined;
+    yield this.#door.reply(job, reply);
   }
 
   async *#converse(): AsyncGenerator<Event, void> {
@@ -303,16 +284,10 @@ class Chat {
 
   async #answerShell(job: SubmittedOf<"shell">): Promise<void> {
     try {
-      const ended = await this.#shell({ id: job.id, command: job.submission.command });
-      this.#door.post(job, done(ended));
+      this.#door.post(job, done(await shellResult(this.#conversation, job, this.#host.signal)));
     } catch (error) {
       this.#door.post(job, byOutcome(outcomeOfError(error, this.#host.signal, "")));
     }
-  }
-
-  async #shell(command: { id: string; command: string }): Promise<unknown> {
-    const { exit_code } = await runUserCommand(this.#conversation, command, this.#host.signal);
-    return { exit_code };
   }
 }
 

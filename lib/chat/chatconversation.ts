@@ -4,6 +4,7 @@ import type { Earlier } from "../conversation/conversationparts.ts";
 import type { Current } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
 import { openConversation } from "../conversation/open.ts";
+import { refreshServers } from "../conversation/refresh.ts";
 import type { Settings } from "../conversation/settings.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
@@ -46,14 +47,40 @@ export class ChatConversation {
   }
 
   /** Settings hold from the next turn, all of them or none. */
-  async *change(change: SettingsChange): AsyncGenerator<Event, unknown> {
+  async *change(change: SettingsChange, signal = this.#host.signal): AsyncGenerator<Event, unknown> {
     const settings = await this.#settings.settings([...this.#changes, change]);
     const { mode, ...others } = change;
     if (Object.values(others).some((value) => value !== undefined)) yield* this.#reopen(settings);
-    else if (mode !== undefined) this.conversation.change({ mode: settings.loaded.config.mode });
+    else if (mode !== undefined) yield* this.#changeMode(settings, signal);
     this.#changes.push(change);
     const { name: model, provider } = this.conversation.stance.info;
     return { model, provider, mode: this.conversation.authority.mode, cwd: settings.root };
+  }
+
+  /** Programs of MCP servers may write in mode auto alone, so they are started again. */
+  async *#changeMode(settings: Settings, signal: AbortSignal): AsyncGenerator<Event, void> {
+    const { conversation } = this;
+    const { mode: before } = conversation.authority;
+    const { mode } = settings.loaded.config;
+    conversation.change({ mode });
+    const { events, servers } = conversation.parts;
+    if ((mode === "auto") === (before === "auto") || servers.statuses.length === 0) return;
+    try {
+      yield* events.until(refreshServers(conversation, settings, signal));
+    } catch (error) {
+      conversation.change({ mode: before });
+      throw error;
+    }
+  }
+
+  /** Restarts the MCP servers, as the configuration has them now. */
+  async *refresh(config: string | undefined, signal: AbortSignal): AsyncGenerator<Event, unknown> {
+    const change: SettingsChange = config === undefined ? {} : { mcp_config: config };
+    const { events, servers } = this.conversation.parts;
+    const settings = await this.#settings.settings([...this.#changes, change]);
+    yield* events.until(refreshServers(this.conversation, settings, signal));
+    this.#changes.push(change);
+    return { servers: servers.statuses };
   }
 
   /** The same session in another sandbox, or with another model. What runs in the old sandbox would end with it. */

@@ -35,7 +35,7 @@ export function listFor(op: List, { parts, stance }: Conversation): unknown {
       };
     }
     case "mcp.list":
-      return { servers: servers?.statuses ?? [] };
+      return { servers: servers.statuses };
     default:
       return op satisfies never;
   }

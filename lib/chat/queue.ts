@@ -33,7 +33,7 @@ export class Queue {
     for (const job of waiting) {
       if (!isBlocked && isInput(job)) yield job;
       else this.#jobs.push(job);
-      isBlocked ||= !isInput(job) && job.submission.op !== "settings";
+      isBlocked ||= !isInput(job) && !["settings", "mcp.refresh"].includes(job.submission.op);
     }
   }
 

@@ -49,6 +49,7 @@ const shapes = [
   op("prompts.list", {}),
   op("agents.list", {}),
   op("mcp.list", {}),
+  op("mcp.refresh", { config: z.string().min(1).optional() }),
   op("clear", {}),
   op("shutdown", {}),
 ] as const;
@@ -58,7 +59,8 @@ const submission = z.discriminatedUnion("op", shapes);
 export type Submission = z.infer<typeof submission>;
 export type Op = Submission["op"];
 export type SubmissionOf<O extends Op> = Extract<Submission, { op: O }>;
-export type SettingsChange = z.infer<z.ZodObject<typeof change>>;
+/** `mcp_config` is a file of servers, as `--mcp-config` takes it. */
+export type SettingsChange = z.infer<z.ZodObject<typeof change>> & { mcp_config?: string };
 
 const ops: readonly string[] = shapes.map((shape) => shape.shape.op.value);
 

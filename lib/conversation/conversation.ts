@@ -208,7 +208,7 @@ export class Conversation implements AsyncDisposable {
       executableChanges: this.#executableChanges(),
       ...this.#verified(),
       agents: this.agents.counts,
-      mcp: servers?.missing ?? [],
+      mcp: servers.missing,
       resume: session.isEmpty ? null : resume,
     };
   }

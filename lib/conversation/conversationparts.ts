@@ -7,7 +7,6 @@ import type { EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import type { Ledger } from "../engine/ledger.ts";
-import type { Servers } from "../mcp/servers.ts";
 import type { ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { AgentSource } from "./agentpool.ts";
@@ -16,6 +15,7 @@ import type { Conversation } from "./conversation.ts";
 import type { Definitions } from "./definitions.ts";
 import type { Host } from "./host.ts";
 import type { RunPatch } from "./runpatch.ts";
+import type { ServerSet } from "./serverset.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
 import type { Workspace } from "./workspace.ts";
@@ -37,7 +37,7 @@ export type ConversationParts = {
   stance: Stance;
   system: string;
   workspace: Workspace;
-  servers: Servers | undefined;
+  servers: ServerSet;
   /** The conversation that started this one, which is then an agent: it has the workspace and the servers of that. */
   parent?: Conversation;
   /** Absent where no agent may be started. */

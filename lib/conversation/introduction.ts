@@ -44,7 +44,7 @@ export function introduction(facts: Facts): Pick<ConversationParts, "start" | "e
       effort,
       isReplay: host.traffic.replayed !== undefined,
       instructions: toolkit.instructions,
-      servers: toolkit.servers?.statuses ?? [],
+      servers: toolkit.servers.statuses,
       plugins,
     }),
     environment: (mode) =>

@@ -16,7 +16,7 @@ import type { Settings } from "./settings.ts";
 import { toolChoice } from "./tools.ts";
 import type { Workspace } from "./workspace.ts";
 
-type Configs = ReadonlyMap<string, McpServerConfig>;
+export type ServerConfigs = ReadonlyMap<string, McpServerConfig>;
 type Place = {
   settings: Pick<Settings, "version" | "root" | "env" | "loaded">;
   workspace: Workspace;
@@ -24,10 +24,12 @@ type Place = {
   post: (event: Event) => void;
 };
 
+export type ServerPlace = Place & { settings: Settings };
+
 /** Starts the MCP servers, and settles when the first request may be sent. Without any, their code is not loaded. */
 export async function openServers(
-  configs: Configs,
-  place: Place & { settings: Settings },
+  configs: ServerConfigs,
+  place: ServerPlace,
   signal: AbortSignal,
 ): Promise<Servers | undefined> {
   const { settings } = place;
@@ -43,7 +45,7 @@ export async function openServers(
 
 /** Starts servers where the calls of a run happen. */
 export async function startServers(
-  configs: Configs,
+  configs: ServerConfigs,
   { settings, workspace, allowance, post }: Place,
   signal: AbortSignal,
 ): Promise<Servers> {
@@ -74,7 +76,7 @@ function cachesIn({ privateTmp, tmp }: Policy): Record<string, string> {
 }
 
 /** The variables that may hold a secret of a server: commands never see them. */
-export function serverVariables(servers: Configs): string[] {
+export function serverVariables(servers: ServerConfigs): string[] {
   return [...servers.values()].flatMap(({ transport }) => {
     const texts = transport.kind === "http" ? transport.headers : transport.env;
     const isSecret = transport.kind === "http" ? isSecretHeader : isNamedSecret;
@@ -98,8 +100,7 @@ export function offeredByServers({ tools, listed }: Offer, settings: Settings): 
 }
 
 /** The instructions with what the servers say about their tools. */
-export function withServers(instructions: Instructions, servers: Servers | undefined): Instructions {
-  const notes = servers?.notes ?? [];
+export function withServers(instructions: Instructions, { notes }: Pick<Servers, "notes">): Instructions {
   const blocks = notes.map(({ server, text }) => ({ path: `mcp:${server}`, text, server: true as const }));
   return { ...instructions, blocks: [...instructions.blocks, ...blocks] };
 }

@@ -1,13 +1,13 @@
 import { KodaError } from "../errors.ts";
 import type { CatalogChange } from "../engine/turn.ts";
-import type { Offer, Servers } from "../mcp/servers.ts";
+import type { Offer } from "../mcp/servers.ts";
 import { type Catalog, catalogOf } from "../tools/catalog.ts";
 import type { Tool } from "../tools/tool.ts";
 
 type CatalogParts = {
   /** Tools of koda's own. */
   builtIn: readonly Tool[];
-  servers: Pick<Servers, "offer"> | undefined;
+  servers: { offer(): Promise<Offer | undefined> } | undefined;
   /** The tools of servers that may be used, as they are offered. */
   choose: (offer: Offer) => readonly Tool[];
 };

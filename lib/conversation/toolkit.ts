@@ -3,7 +3,7 @@ import { type Instructions, loadInstructions, noInstructions } from "../agents/i
 import type { Skills } from "../agents/skills.ts";
 import type { EditDialect } from "../config/config.ts";
 import type { Event } from "../engine/event.ts";
-import type { Offer, Servers } from "../mcp/servers.ts";
+import type { Offer } from "../mcp/servers.ts";
 import type { ModelInfo } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
@@ -12,7 +12,8 @@ import { namedTools, offeredAgents } from "./agenttools.ts";
 import type { Allowance } from "./allowance.ts";
 import { ToolCatalog } from "./toolcatalog.ts";
 import { type Definitions, skillsFrom, sourceOf, withPlugins } from "./definitions.ts";
-import { offeredByServers, openServers, withServers } from "./servers.ts";
+import { offeredByServers, withServers } from "./servers.ts";
+import { ServerSet } from "./serverset.ts";
 import type { Settings } from "./settings.ts";
 import { type ToolOptions, toolsOf } from "./tools.ts";
 import type { Workspace } from "./workspace.ts";
@@ -20,7 +21,7 @@ import type { Workspace } from "./workspace.ts";
 /** The tools of a conversation, and the texts that the model is given about them and about the project. */
 export type Toolkit = AsyncDisposable & {
   readonly catalog: ToolCatalog;
-  readonly servers: Servers | undefined;
+  readonly servers: ServerSet;
   /** Koda's own tools as another model of the run is offered them. */
   builtInFor(options: Pick<ToolOptions, "edit" | "skills">): readonly Tool[];
   /** The tools of servers that may be used, as they are offered. */
@@ -51,7 +52,7 @@ export async function openToolkit(place: Place, signal: AbortSignal): Promise<To
   const instructions = withPlugins(instructionsFor(settings, workspace.policy), plugins);
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
   await using held = new AsyncDisposableStack();
-  const servers = held.use(await openServers(definitions.servers, place, signal));
+  const servers = held.use(await ServerSet.open(definitions.servers, place, signal));
   const withoutCommands = workspace.backend.filesystem === "no commands";
   const agents = offeredAgents(definitions.agents);
   const builtInFor = (options: Pick<ToolOptions, "edit" | "skills">) =>

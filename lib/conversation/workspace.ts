@@ -135,6 +135,11 @@ export class Workspace implements AsyncDisposable {
     if (isEarly()) collectStart();
   }
 
+  /** True when commands see none of these variables. */
+  hides(names: readonly string[]): boolean {
+    return names.every((name) => this.#options.keyVariables.includes(name));
+  }
+
   /** Called at the end, when nothing can write any more and the temporary directory is still there. */
   atRest: () => Promise<void> = async () => undefined;
 

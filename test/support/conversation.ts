@@ -9,6 +9,7 @@ import { Host } from "../../lib/conversation/host.ts";
 import { runTask } from "../../lib/conversation/exec.ts";
 import { wantedOf } from "../../lib/conversation/allowance.ts";
 import { openWorkspace } from "../../lib/conversation/workspace.ts";
+import { ServerSet } from "../../lib/conversation/serverset.ts";
 import { assertSandbox } from "../../lib/conversation/workspace/confinement.ts";
 import type { Event } from "../../lib/engine/event.ts";
 import { openHooks } from "../../lib/hooks/hooks.ts";
@@ -99,7 +100,7 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
     host,
     session,
     workspace,
-    servers: undefined,
+    servers: new ServerSet(),
     stance: {
       model,
       info,
