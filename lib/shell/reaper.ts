@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { unlessRefused } from "../errors.ts";
-import { becomeSubreaper } from "../system/libc.ts";
+import { sendSignal } from "../system/kill.ts";
+import { becomeSubreaper, reap } from "../system/libc.ts";
 import { livingProcesses, type ProcessStat, statOf } from "../system/procstat.ts";
 import { isUsers } from "./marks.ts";
 
@@ -38,35 +39,68 @@ export class Reaper {
 
   /** False only where it is certain: an adopting process without children has nothing below it. */
   mayHaveChildren(): boolean {
-    return !this.adopts || (childrenOfKoda()?.length ?? 1) > 0;
+    return !this.adopts || (childrenOf(process.pid)?.length ?? 1) > 0;
   }
 
   /**
-   * A process that forks and ends all the time is missed by most looks at all processes, but each of its children
-   * becomes koda's. True when one lives, or has come since, as long as no shell may have started it.
+   * Ends processes that fork and end all the time, as long as no shell may have started them. Looks at all processes
+   * miss them, but each becomes koda's child, and the newest gets a KILL until one gets it before it has forked.
+   * `awaited` are about to end. False when the chains were faster all the time.
    */
-  keepsAdopting(): boolean {
-    if (!this.adopts || this.#shells.size > 0) return false;
-    const own = statOf(process.pid);
-    const isStray = (process: ProcessStat) => !process.isDead && process.session !== own?.session && !isUsers(process);
-    for (let look = 0; look < looks; look++) {
-      const before = childrenOfKoda() ?? [];
-      if (before.some((pid) => [statOf(pid)].some((found) => found !== undefined && isStray(found)))) return true;
-      if ((childrenOfKoda() ?? []).some((pid) => !before.includes(pid))) return true;
+  killChains(awaited: ReadonlySet<number>): boolean {
+    if (!this.adopts || this.#shells.size > 0) return true;
+    const koda = statOf(process.pid);
+    const isStray = (process: ProcessStat) =>
+      process.session !== koda?.session && !awaited.has(process.pid) && !isUsers(process);
+    const first = new Set(childrenOf(process.pid));
+    const left = new Set([...first].filter((pid) => !isAliveAnd(isStray, pid)));
+    const deadline = performance.now() + chainsMs;
+    for (let quiet = 0; quiet < looks; quiet++) {
+      const found = childrenOf(process.pid)?.filter((pid) => !left.has(pid)) ?? [];
+      if (found.length > 0) quiet = 0;
+      for (const pid of found.toReversed()) {
+        const isEnding = endLine(pid, isStray);
+        // Bun may wait for one of the first, and fails when its status is taken; what came since was adopted.
+        if (isEnding && !first.has(pid)) reap(pid);
+        else if (!isAliveAnd(isStray, pid)) left.add(pid);
+      }
+      if (performance.now() > deadline) return false;
     }
-    return false;
+    return true;
   }
 }
 
 /** The kernel lists children while they come and go. */
 const looks = 5;
 
+const chainsMs = 2_000;
+
+/** A child that koda has adopted, with what it has begun. False when it is to live. */
+function endLine(pid: number, isStray: (process: ProcessStat) => boolean): boolean {
+  // None of them forks from here on, and there is time to look at them.
+  const line = stopped(pid);
+  const found = statOf(pid);
+  const mayEnd = found === undefined || found.isDead || isStray(found);
+  for (const one of line) sendSignal(one, mayEnd ? "SIGKILL" : "SIGCONT");
+  return mayEnd;
+}
+
+function stopped(pid: number): number[] {
+  if (!sendSignal(pid, "SIGSTOP")) return [];
+  return [pid, ...(childrenOf(pid) ?? []).flatMap(stopped)];
+}
+
+function isAliveAnd(passes: (process: ProcessStat) => boolean, pid: number): boolean {
+  const found = statOf(pid);
+  return found !== undefined && !found.isDead && passes(found);
+}
+
 /** Dead ones too. Undefined where that cannot be seen. */
-function childrenOfKoda(): number[] | undefined {
-  const children = unlessRefused(() => readFileSync(`/proc/self/task/${process.pid}/children`, "latin1"));
+function childrenOf(pid: number): number[] | undefined {
+  const children = unlessRefused(() => readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1"));
   return children
     ?.split(" ")
-    .filter((pid) => pid !== "")
+    .filter((child) => child !== "")
     .map(Number);
 }
 

@@ -1,4 +1,3 @@
-import { yieldToEventLoop } from "../async/yieldtoeventloop.ts";
 import type { Backend, Confined, Manner } from "../sandbox/backend.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isSeen } from "../sandbox/policy/seen.ts";
@@ -37,9 +36,6 @@ export type ShellOptions = {
   /** Finds what a command has stripped of every mark; shared by all shells of the process. */
   reaper?: Reaper | undefined;
 };
-
-/** Each round ends most processes that fork without a pause. */
-const mostRounds = 100;
 
 /** The one place where commands are started. Of several in one process each stops only what it has started itself. */
 export class Shell implements AsyncDisposable {
@@ -105,10 +101,7 @@ export class Shell implements AsyncDisposable {
     reaper?.leave(this);
     if (this.#count === 0 || reaper?.mayHaveChildren() === false) return;
     await terminate(() => this.#strays());
-    for (let round = 0; round < mostRounds && reaper?.keepsAdopting() === true; round++) {
-      killNow(() => this.#strays());
-      await yieldToEventLoop();
-    }
+    reaper?.killChains(this.#unreaped);
   }
 
   /** The same with KILL and without waiting, for a process that is about to exit. */
@@ -117,6 +110,7 @@ export class Shell implements AsyncDisposable {
     if (this.#count === 0) return;
     const groups = () => [...this.#running.keys()].filter((group) => hasLivingMember(group) ?? true);
     killNow(() => [...groups().map((group) => -group), ...this.#strays()]);
+    this.#options.reaper?.killChains(this.#unreaped);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,9 +4,11 @@ import { findTiers } from "../support/backends.ts";
 import { makePlace } from "../support/place.ts";
 import { shellIn, watch } from "../support/shell.ts";
 import type { ChainOrder } from "../support/chain-program.ts";
+import type { EndsOrder } from "../support/ends-program.ts";
 import type { StraysOrder } from "../support/strays-program.ts";
 
 const program = join(import.meta.dir, "../support/strays-program.ts");
+const endsProgram = join(import.meta.dir, "../support/ends-program.ts");
 const chainProgram = join(import.meta.dir, "../support/chain-program.ts");
 
 /** Two processes on, in a session of its own, without streams. */
@@ -51,20 +53,32 @@ const rows: readonly Row[] = [
 const chain = `$0 = $name; $end = time + 20; while (time < $end) { exit if fork; setsid; }`;
 
 for (const [tier, missing] of await findTiers()) {
+  test.skipIf(missing !== undefined)(`${tier}: a shell may stop while the process of its command exits`, async () => {
+    await using place = makePlace({}, "/var/tmp");
+    const { home, project, env } = place;
+    const order: EndsOrder = { tier, place: { home, project, env }, shells: 20 };
+    await using shell = shellIn(place);
+    const { ended, heard } = watch(shell, [process.execPath, endsProgram, JSON.stringify(order)]);
+    expect([await ended, heard]).toMatchObject([{ exitCode: 0 }, { stdout: "20\n", stderr: "" }]);
+  });
+
   // In the others no process outlives its command.
   if (tier === "namespaces" || tier === "bwrap") continue;
   describe.skipIf(missing !== undefined)(`two shells in one process, ${tier}: a stray`, () => {
-    test.skipIf(Bun.which("perl") === null)("a chain of forks is ended with the last shell", async () => {
-      await using place = makePlace({}, "/var/tmp");
-      const name = `chain-${Bun.randomUUIDv7()}`;
-      const line = `perl -MPOSIX=setsid -se '${chain}' -- -name=${name} >/dev/null 2>&1 & sleep 0.3`;
-      const { home, project, env } = place;
-      const order: ChainOrder = { tier, place: { home, project, env }, line, name };
-      await using shell = shellIn(place);
-      const { ended, heard } = watch(shell, [process.execPath, chainProgram, JSON.stringify(order)]);
-      expect(await ended).toMatchObject({ exitCode: 0 });
-      expect(JSON.parse(heard.stdout)).toEqual({ before: true, after: false });
-    });
+    test.skipIf(Bun.which("perl") === null).concurrent.each(["stopAll", "killNow"] as const)(
+      "a chain of forks is ended by %s of the last shell",
+      async (stop) => {
+        await using place = makePlace({}, "/var/tmp");
+        const name = `chain-${Bun.randomUUIDv7()}`;
+        const line = `perl -MPOSIX=setsid -se '${chain}' -- -name=${name} >/dev/null 2>&1 & sleep 0.3`;
+        const { home, project, env } = place;
+        const order: ChainOrder = { tier, place: { home, project, env }, line, name, stop };
+        await using shell = shellIn(place);
+        const { ended, heard } = watch(shell, [process.execPath, chainProgram, JSON.stringify(order)]);
+        expect(await ended).toMatchObject({ exitCode: 0 });
+        expect(JSON.parse(heard.stdout)).toEqual({ before: true, after: false });
+      },
+    );
 
     for (const stop of ["stopAll", "killNow"] as const)
       test.concurrent.each(rows)(

@@ -12,16 +12,17 @@ export type ChainOrder = {
   line: string;
   /** In the command line of each process of the chain. */
   name: string;
+  stop: "stopAll" | "killNow";
 };
 
-const { tier, place, line, name }: ChainOrder = JSON.parse(process.argv[2] ?? "");
+const { tier, place, line, name, stop }: ChainOrder = JSON.parse(process.argv[2] ?? "");
 const reaper = new Reaper();
 const { backend, policy } = await openBackend(tier, place);
 using _ = backend;
 const shell = new Shell({ backend, policy, env: place.env, reaper });
 shell.start(line, { stdout() {}, stderr() {} });
 const before = await isSeen();
-await shell.stopAll();
+await shell[stop]();
 console.log(JSON.stringify({ before, after: await isSeen() }));
 
 /** One look misses most of it. */
