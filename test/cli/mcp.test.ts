@@ -80,8 +80,10 @@ test("tools on several pages are all offered, under names that providers take", 
 
 test("a server that takes longer than a second is connecting, and its tools come with the next request", async () => {
   await using place = makePlace();
-  const late = serverOf({ late: 1_200, tools: [{ name: "echo", does: "echo" }], instructions: "Echo twice." });
-  configure(place, { mcp: { servers: { slow: late, hanging: serverOf({ silent: true }) } } });
+  const optional = { required: false };
+  const echo = { name: "echo", does: "echo" } as const;
+  const slow = serverOf({ late: 1_200, tools: [echo], instructions: "Echo twice." }, optional);
+  configure(place, { mcp: { servers: { slow, hanging: serverOf({ silent: true }, optional) } } });
   const uses = [call("slow__echo", { b: 2 }), say("Done.")];
   await using model = await startModelServer(onceOffered("slow__echo", [], uses));
   const { events, end, stderr } = await exec(place, model, ["go"]);
@@ -121,7 +123,7 @@ test("a server that changes its tools changes them with the next request", async
       { name: "new", does: "echo" },
     ],
   } as const;
-  configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
+  configure(place, { mcp: { servers: { s: serverOf(plan) } } });
   const uses = [call("s__new", { c: 3 }), call("s__old")];
   await using model = await startModelServer(onceOffered("s__new", [call("s__grow")], [uses, say("Done.")]));
   const { events } = await exec(place, model, ["go"]);
@@ -134,7 +136,7 @@ test("tools that change while they are listed are listed again", async () => {
   await using place = makePlace();
   const overtake = { name: "overtake", does: "overtake" } as const;
   const plan = { tools: [overtake], grown: [overtake, { name: "new", does: "echo" }] } as const;
-  configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
+  configure(place, { mcp: { servers: { s: serverOf(plan) } } });
   const uses = [call("s__new", { d: 4 }), say("Done.")];
   await using model = await startModelServer(onceOffered("s__new", [call("s__overtake")], uses));
   const { events } = await exec(place, model, ["go"]);
@@ -347,7 +349,7 @@ test("with expose list two tools stand for many, and what they call is judged as
 
 test("the tool that passes calls on can be denied by its own name", async () => {
   await using place = makePlace();
-  const servers = { s: serverOf({ tools: [{ name: "echo", does: "echo" }] }, { required: true }) };
+  const servers = { s: serverOf({ tools: [{ name: "echo", does: "echo" }] }) };
   configure(place, { mcp: { expose: "list", servers } });
   await using model = await startModelServer([call("McpCall", { tool: "s__echo" }), say("Done.")]);
   const { events } = await exec(place, model, ["--deny-tool", "McpCall", "go"]);

@@ -36,7 +36,7 @@ describe.each(strongestAndMountless)("a server in the tier $name", ({ name, pref
     mkdir -p new/.git; printf '[core]\\n\\tfsmonitor = ./evil\\n' > new/.git/config; echo done > plain`;
 
   async function expectContained(place: Place, plan: McpPlan, calls: readonly ReturnType<typeof call>[]) {
-    configure(place, { mcp: { servers: { s: serverOf(plan, { required: true }) } } });
+    configure(place, { mcp: { servers: { s: serverOf(plan) } } });
     runGit(place.project, place.env, ["init", "-q"]);
     const at = (path: string) => join(place.project, path);
     const config = readFileSync(at(".git/config"), "utf8");
@@ -71,7 +71,7 @@ describe.each(strongestAndMountless)("a server in the tier $name", ({ name, pref
   test("leaves no process that it started", async () => {
     await using place = makePlace();
     const time = longTime();
-    configure(place, { mcp: { servers: { s: serverOf({ begins: daemon(time), tools: [run] }, { required: true }) } } });
+    configure(place, { mcp: { servers: { s: serverOf({ begins: daemon(time), tools: [run] }) } } });
     const other = longTime();
     await ran(place, [call("s__run", { command: daemon(other) })]);
     expect([time, other].flatMap(processesNaming)).toEqual([]);
@@ -82,7 +82,7 @@ describe.each(strongestAndMountless)("a server in the tier $name", ({ name, pref
     test("leaves no process when koda is killed", async () => {
       await using place = makePlace();
       const time = longTime();
-      const server = serverOf({ begins: daemon(time), silent: true }, { required: true });
+      const server = serverOf({ begins: daemon(time), silent: true });
       configure(place, { mcp: { servers: { s: server } } });
       await using model = await startModelServer([]);
       const child = start(place, model);
@@ -96,7 +96,7 @@ describe.each(strongestAndMountless)("a server in the tier $name", ({ name, pref
     await using place = makePlace();
     const secrets = { OPENAI_API_KEY: `sk-${crypto.randomUUID()}`, GIVEN: `given-${crypto.randomUUID()}` };
     const servers = {
-      s: serverOf({ tools: [run] }, { required: true }),
+      s: serverOf({ tools: [run] }),
       other: serverOf({ tools: [run] }, { env: { OTHER: "${GIVEN}" }, required: true }),
     };
     configure(place, { mcp: { servers } });

@@ -191,13 +191,13 @@ test("nor is a secret of a program: not in its last words, and not in a result",
   const tools = [{ name: "run", does: "run", annotations: { readOnlyHint: true } }] as const;
   const servers = {
     s: serverOf({ tools }, { env }),
-    t: serverOf({ exits: 3, noise: `no access with ${secret}\n` }, { env }),
+    t: serverOf({ exits: 3, noise: `no access with ${secret}\n` }, { env, required: false }),
   };
   configure(place, { mcp: { servers } });
   await using model = await startModelServer([call("s__run", { command: "echo have $API_TOKEN" }), say("Done.")]);
-  const { stdout, stderr, events } = await exec(place, model, ["go"], { env: { S_TOKEN: secret } });
+  const { stdout, stderr, events, end } = await exec(place, model, ["go"], { env: { S_TOKEN: secret } });
   expect(results(events)[0]?.summary).toContain("have [key]");
-  expect(serversOf(events)[1]?.error).toBe("exited with 3: no access with [key]");
+  expect(end.mcp?.[0]?.error).toBe("exited with 3: no access with [key]");
   expect(stdout + stderr + model.requests.map(({ raw }) => raw).join("")).not.toContain(secret);
 });
 

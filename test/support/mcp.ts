@@ -3,10 +3,10 @@ import type { McpPlan } from "./mcp-program.ts";
 import { call, type Entry, say } from "./model-reply.ts";
 import type { Script } from "./model-server.ts";
 
-/** The configuration of a server that does what the plan says. */
+/** The configuration of a server that does what the plan says. Where it is not required, a run may begin without it. */
 export function serverOf(plan: McpPlan, more: Record<string, unknown> = {}): Record<string, unknown> {
   const program = resolve("test/support/mcp-program.ts");
-  return { command: process.execPath, args: [program, JSON.stringify(plan)], ...more };
+  return { command: process.execPath, args: [program, JSON.stringify(plan)], required: true, ...more };
 }
 
 /** The model says the first replies, then waits until a request offers the tool, and says the others. */

@@ -1,6 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { keptVariable } from "./kept.ts";
 import { type Case, casesIn, linesByFolder, linesOfSkipped } from "./report.ts";
 
 /**
@@ -24,8 +25,8 @@ export async function runSuite(chosen: readonly string[]): Promise<number> {
   return totals.failed === 0 ? 0 : 1;
 }
 
-/** More of them save hardly any time, and tests that wait for a limit or a grace fail beside others. */
-const workers = availableParallelism();
+/** One more than processors: a test often waits for a limit, a retry or a process to end. */
+const workers = availableParallelism() + 1;
 
 type Totals = { passed: number; failed: number; skipped: number };
 
@@ -37,7 +38,13 @@ async function runTests(args: readonly string[]): Promise<{ exitCode: number; ca
   const scratch = mkdtempSync(join(tmpdir(), "koda-test-run-"));
   const report = join(scratch, "report.xml");
   const flags = ["--timeout=60000", "--only-failures", "--reporter=junit", `--reporter-outfile=${report}`];
-  const child = Bun.spawn([process.execPath, "test", ...flags, ...args], { stdout: "inherit", stderr: "inherit" });
+  const kept = join(scratch, "kept");
+  mkdirSync(kept);
+  const child = Bun.spawn([process.execPath, "test", ...flags, ...args], {
+    env: { ...process.env, [keptVariable]: kept },
+    stdout: "inherit",
+    stderr: "inherit",
+  });
   const exitCode = await child.exited;
   const cases = casesIn(textOf(report));
   rmSync(scratch, { recursive: true });

@@ -6,6 +6,7 @@ import type { Grants, Policy } from "../../lib/sandbox/policy/policy.ts";
 import type { TierOptions } from "../../lib/sandbox/tiers/tier.ts";
 import type { CommandLine } from "../../lib/shell/program.ts";
 import type { Ended } from "../../lib/shell/job.ts";
+import { kept } from "./kept.ts";
 import { asNobody, isRoot, nobody } from "./nobody.ts";
 import type { Place } from "./place.ts";
 
@@ -145,7 +146,13 @@ export async function openTier(tier: TierName, place: Place, rules: Rules = {}):
 }
 
 /** Why a tier cannot be had here, for tests that are skipped then; undefined when it can. */
-export async function whyMissing(tier: TierName, place: Place, rules?: Rules): Promise<string | undefined> {
+export async function whyMissing(tier: TierName, place: Place, rules: Rules = {}): Promise<string | undefined> {
+  const { user = "", ...more } = rules;
+  const ask = async () => await whyRefused(tier, place, rules);
+  return Object.keys(more).length === 0 ? await kept(`tier-${tier}-${user}`, ask) : await ask();
+}
+
+async function whyRefused(tier: TierName, place: Place, rules: Rules): Promise<string | undefined> {
   try {
     await using _ = await openTier(tier, place, rules);
     return undefined;
