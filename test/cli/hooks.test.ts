@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { unlessRefused } from "../../lib/errors.ts";
+import { allPids } from "../../lib/system/procstat.ts";
 import { invoke, scriptFor } from "../support/agents.ts";
 import { asInDocker, programWithout } from "../support/denied.ts";
 import { binary, checkLines, type EndLine, exec, follow, type Line, start, using } from "../support/koda.ts";
@@ -410,14 +412,8 @@ test("hooks are held by Landlock alone as well", async () => {
 }, 30_000);
 
 function processesWith(words: string): string[] {
-  const lines = [...new Bun.Glob("[0-9]*/cmdline").scanSync("/proc")].map((path) => {
-    try {
-      return readFileSync(`/proc/${path}`, "latin1");
-    } catch {
-      return "";
-    }
-  });
-  return lines.filter((line) => line.includes(words));
+  const lines = (allPids() ?? []).map((pid) => unlessRefused(() => readFileSync(`/proc/${pid}/cmdline`, "latin1")));
+  return lines.filter((line) => line !== undefined).filter((line) => line.includes(words));
 }
 
 test.each(["session.start", "prompt", "tool.before", "tool.after", "stop", "turn.end", "session.end"])(

@@ -17,7 +17,7 @@ const results = (events: readonly Line[]) => events.filter((event) => event.type
 const reading = { readOnlyHint: true };
 
 /** All that koda may ever hold. */
-const mostMegabytes = 120;
+const mostMegabytes = 150;
 
 const message = (rest: object) => JSON.stringify({ jsonrpc: "2.0", ...rest });
 const padding = "x".repeat(900);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Ending, judgeCompletion } from "../../lib/engine/completion.ts";
 import { finished, promises } from "./endings.ts";
+import { cpuTime } from "../support/cputime.ts";
 
 const of = (text: string, more: Partial<Ending> = {}) =>
   judgeCompletion({ text, openTodos: [], unchangedTask: undefined, ...more });
@@ -18,10 +19,10 @@ describe("the text of a reply", () => {
     });
 
   test("is judged in a moment, however long its last line is", () => {
-    const startedAt = performance.now();
+    const startedAt = cpuTime();
     for (const piece of ["* ", "let me ", "``` ", "a.b-", "not? "])
       of(piece.repeat(500_000), { unchangedTask: "Fix a.ts" });
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(cpuTime() - startedAt).toBeLessThan(2_000);
   });
 
   test("is quoted in the reason, however it is written", () => {

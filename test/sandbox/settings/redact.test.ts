@@ -4,6 +4,7 @@ import { redactGhConfig, redactGhHosts } from "../../../lib/sandbox/settings/gh.
 import { redactNpmrc } from "../../../lib/sandbox/settings/npm.ts";
 import { redactPipConf } from "../../../lib/sandbox/settings/pip.ts";
 import type { Redact } from "../../../lib/sandbox/settings/redacted.ts";
+import { cpuTime } from "../../support/cputime.ts";
 
 type Row = readonly [text: string, left: string | undefined, isWhole?: boolean];
 
@@ -117,8 +118,8 @@ describe("a file that was made to hold up koda", () => {
     ["thousands of tables in each other", redactCargoConfig, `[${"a.".repeat(20_000)}a]\nx = 1`],
   ];
   test.each(files)("%s is read in no time", (_, redact, text) => {
-    const started = performance.now();
+    const started = cpuTime();
     redact(text);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(cpuTime() - started).toBeLessThan(5_000);
   });
 });

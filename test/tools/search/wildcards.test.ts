@@ -8,6 +8,7 @@ import { compileWildcards } from "../../../lib/tools/search/wildcards.ts";
 import { makePlace, type Place } from "../../support/place.ts";
 import { policyOf } from "../../support/policy.ts";
 import { seeded } from "../../support/random.ts";
+import { cpuTime } from "../../support/cputime.ts";
 
 const projects = 25;
 const letters = [..."aaabbc", "-", ".", "A", "[", "!", "#", " ", "\\", "*"];
@@ -97,9 +98,9 @@ const hard: [pattern: string, path: string][] = [
 
 test.each(hard)("a hard pattern is matched in no time: %#", (pattern, path) => {
   const matches = compileWildcards(pattern);
-  const started = performance.now();
+  const started = cpuTime();
   for (let time = 0; time < 20; time++) expect(matches(path.split("/"))).toBe(false);
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(cpuTime() - started).toBeLessThan(1000);
   expect(matches([])).toBe(false);
 });
 
