@@ -1,20 +1,47 @@
 import type { Message } from "./message.ts";
 
-/**
- * The forms of a message in a request, or their JSON; the messages around it decide where images of results go.
- */
+/** The blocks of a message in a request, or their JSON. */
 type Form = (messages: readonly Message[], position: number) => readonly (object | string)[];
+
+/** Adds the forms of a message; the messages around it decide where images of results go. */
+type AddForms = (forms: object[], messages: readonly Message[], position: number) => void;
 
 /**
  * Writes messages as JSON. A request mostly repeats the messages of the one before and adds some, so its texts are kept
- * for the next one.
+ * for the next one. New messages are one text, however many there are: a resumed session has thousands.
  */
-export function messageWriter(form: Form): (messages: readonly Message[]) => Written {
+export function listWriter(addForms: AddForms): (messages: readonly Message[]) => readonly string[] {
+  let last: readonly Message[] = [];
+  /** Texts, and how many messages there are up to the end of each. */
+  let written: { text: string; end: number }[] = [];
+  const write = (messages: readonly Message[], end: number) => {
+    const forms: object[] = [];
+    for (let position = written.at(-1)?.end ?? 0; position < end; position++) addForms(forms, messages, position);
+    if (forms.length > 0) written.push({ text: JSON.stringify(forms).slice(1, -1), end });
+  };
+  return (messages) => {
+    const same = sameMessages(last, messages);
+    written = written.filter(({ end }) => end <= same);
+    last = messages;
+    // The last message has its own text, which is written again when another follows.
+    write(messages, messages.length - 1);
+    write(messages, messages.length);
+    return written.map(({ text }) => text);
+  };
+}
+
+/** The number of messages whose forms are the same: that of the last one may still depend on what comes after it. */
+function sameMessages(before: readonly Message[], now: readonly Message[]): number {
+  let same = 0;
+  while (same < before.length - 1 && before[same] === now[same]) same++;
+  return same;
+}
+
+/** The same, with the blocks of each message as texts of their own. */
+export function blockWriter(form: Form): (messages: readonly Message[]) => Written {
   let last: Written = { messages: [], texts: [], ends: [] };
   return (messages) => {
-    let same = 0;
-    // The form of the last message may still depend on what comes after it.
-    while (same < last.messages.length - 1 && last.messages[same] === messages[same]) same++;
+    const same = sameMessages(last.messages, messages);
     const ends = last.ends.slice(0, same);
     const texts = last.texts.slice(0, ends.at(-1) ?? 0);
     for (let position = same; position < messages.length; position++) {
@@ -35,7 +62,11 @@ export type Written = { messages: readonly Message[]; texts: readonly string[]; 
  */
 export function bodyText(before: object, messages: { name: string; texts: readonly string[] }, after: object): string {
   const [first, last] = [before, after].map((fields) => JSON.stringify(fields).slice(1, -1));
-  const list = `${JSON.stringify(messages.name)}:[${messages.texts.join(",")}]`;
-  // Not joined: the list is long, and would be copied.
-  return `{${first === "" ? "" : `${first},`}${list}${last === "" ? "" : `,${last}`}}`;
+  const start = `{${first === "" ? "" : `${first},`}${JSON.stringify(messages.name)}:[`;
+  const end = `]${last === "" ? "" : `,${last}`}}`;
+  // Joined at once: the list is long, and would be copied.
+  const { texts } = messages;
+  const [only = ""] = texts;
+  if (texts.length < 2) return start + only + end;
+  return [start + only, ...texts.slice(1, -1), texts.at(-1) + end].join(",");
 }

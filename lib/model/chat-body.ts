@@ -19,7 +19,7 @@ import {
   textForm,
   wireName,
 } from "./body.ts";
-import { bodyText, messageWriter } from "./bodytext.ts";
+import { bodyText, listWriter } from "./bodytext.ts";
 import { type ThoughtFields, thoughtFields } from "./chat-thoughtfields.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
@@ -45,10 +45,15 @@ export function chatBodies(endpoint: ModelEndpoint): (request: ModelRequest) => 
   const { provider, info, settings } = endpoint;
   const quirks = provider.quirks ?? {};
   const options = { quirks, info };
-  const textsOf = messageWriter((messages, position) => messageForms(messages, position, options));
+  const textsOf = listWriter((forms, messages, position) => {
+    const form = messageForm(messages[position], options);
+    if (form !== undefined) forms.push(form);
+    const images = imagesAfter(messages, position, options);
+    if (images !== undefined) forms.push(images);
+  });
   return (request) => {
     const system = JSON.stringify({ role: "system", content: request.system } satisfies ChatCompletionMessageParam);
-    const messages = { name: "messages", texts: [system, ...textsOf(request.messages).texts] };
+    const messages = { name: "messages", texts: [system, ...textsOf(request.messages)] };
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
     const key = limitName(quirks, info);
     const { first, last } = outputLimit(request, info, settings.maxOutputTokens);
@@ -94,17 +99,16 @@ function toolForm({ name, about, input }: ToolOffer): ChatCompletionTool {
   return { type: "function", function: { name, description: about, parameters: input } };
 }
 
-function messageForms(messages: readonly Message[], position: number, options: FormOptions): MessageForm[] {
-  const message = messages[position];
+function messageForm(message: Message | undefined, options: FormOptions): MessageForm | undefined {
   switch (message?.role) {
     case undefined:
-      return [];
+      return undefined;
     case "user":
-      return [{ role: "user", content: contentForm(message.parts, options.info.images, partForm) }];
+      return { role: "user", content: contentForm(message.parts, options.info.images, partForm) };
     case "assistant":
       return assistantForm(message, options);
     case "tool":
-      return [resultForm(message, options), ...imagesAfter(messages, position, options)];
+      return resultForm(message, options);
     default:
       return message satisfies never;
   }
@@ -115,16 +119,24 @@ function partForm(part: TextPart | ImagePart): ChatCompletionContentPart {
 }
 
 /** A reply with nothing but a thought has no form here and is left out. */
-function assistantForm(message: AssistantMessage, options: FormOptions): AssistantForm[] {
+function assistantForm(message: AssistantMessage, options: FormOptions): AssistantForm | undefined {
   const calls = callsOf(message);
   const plain = textOf(message);
-  if (plain === "" && calls.length === 0) return [];
-  const { content, think_tag: tagged = "", ...thoughts } = thoughtFields(message, options);
+  if (plain === "" && calls.length === 0) return undefined;
+  const thoughts = thoughtFields(message, options);
+  const form: AssistantForm =
+    thoughts === undefined
+      ? { role: "assistant", content: plain === "" ? null : plain }
+      : formWithThoughts(plain, thoughts);
+  if (calls.length > 0) form.tool_calls = calls.map((call) => callForm(call, options));
+  return form;
+}
+
+function formWithThoughts(plain: string, fields: Partial<ThoughtFields>): AssistantForm {
+  const { content, think_tag: tagged = "", ...thoughts } = fields;
   const text = tagged + plain;
   const said = content === undefined || text === "" ? text : [...content, { type: "text" as const, text }];
-  const form: AssistantForm = { role: "assistant", content: said === "" ? (content ?? null) : said, ...thoughts };
-  if (calls.length > 0) form.tool_calls = calls.map((call) => callForm(call, options));
-  return [form];
+  return { role: "assistant", content: said === "" ? (content ?? null) : said, ...thoughts };
 }
 
 function callForm({ id, tool, arguments: text, token }: CallPart, { quirks, info }: FormOptions): CallForm {
@@ -149,17 +161,18 @@ function imagesAfter(
   messages: readonly Message[],
   position: number,
   { info }: FormOptions,
-): ChatCompletionUserMessageParam[] {
-  if (info.images === false || messages[position + 1]?.role === "tool") return [];
-  let first = position;
-  while (messages[first - 1]?.role === "tool") first--;
+): ChatCompletionUserMessageParam | undefined {
+  if (messages[position]?.role !== "tool" || messages[position + 1]?.role === "tool") return undefined;
+  if (info.images === false) return undefined;
   const content: ChatCompletionContentPart[] = [];
-  for (const message of messages.slice(first, position + 1)) {
-    if (message.role !== "tool" || !includesImage(message.parts)) continue;
+  for (let at = position; ; at--) {
+    const message = messages[at];
+    if (message?.role !== "tool") break;
+    if (!includesImage(message.parts)) continue;
     const shown = message.parts.filter((part) => part.type === "image");
-    content.push({ type: "text", text: `Images from ${message.tool}:` }, ...shown.map(partForm));
+    content.unshift({ type: "text", text: `Images from ${message.tool}:` }, ...shown.map(partForm));
   }
-  return content.length === 0 ? [] : [{ role: "user", content }];
+  return content.length === 0 ? undefined : { role: "user", content };
 }
 
 /** The id of a call and its result, shortened for providers that require a length. */

@@ -19,12 +19,12 @@ export type ThoughtFields = {
 export function thoughtFields(
   { parts }: AssistantMessage,
   { quirks, info }: { quirks: Quirks; info: ModelInfo },
-): Partial<ThoughtFields> {
-  const fields: Partial<ThoughtFields> = {};
+): Partial<ThoughtFields> | undefined {
+  let fields: Partial<ThoughtFields> | undefined;
   let text = "";
   for (const part of parts) {
     if (part.type !== "thinking") continue;
-    addField(fields, part, info);
+    addField((fields ??= {}), part, info);
     text += part.text;
   }
   if (!quirks.echoThinking || info.thoughts === false) return fields;

@@ -12,7 +12,7 @@ import type {
 import { isRecord, parseJson } from "../config/json.ts";
 import { isGoogleMessages } from "./address.ts";
 import { type BodyFields, contentForm, outputLimit, wireName } from "./body.ts";
-import { bodyText, messageWriter, type Written } from "./bodytext.ts";
+import { bodyText, blockWriter, type Written } from "./bodytext.ts";
 import { thinkingSettings } from "./effort.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
@@ -35,7 +35,7 @@ type Params = BodyFields<MessageCreateParamsStreaming> & { anthropic_version?: s
 /** The bodies of Messages requests. */
 export function messagesBodies({ provider, info, settings }: ModelEndpoint): (request: ModelRequest) => string {
   const longest = settings.maxOutputTokens ?? info.maxOutput ?? usualMaxOutput;
-  const blocksOf = messageWriter((messages, position) => blockForms(messages[position], info));
+  const blocksOf = blockWriter((messages, position) => blockForms(messages[position], info));
   return (request) => {
     const { tools, system, messages, withoutTools } = request;
     const { first, last } = outputLimit(request, info, longest);

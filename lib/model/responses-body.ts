@@ -7,7 +7,7 @@ import type {
   ResponseReasoningItem,
 } from "openai/resources/responses/responses";
 import { type BodyFields, cacheKeyFor, contentForm, dataUrl, outputLimit, wireName } from "./body.ts";
-import { bodyText, messageWriter } from "./bodytext.ts";
+import { bodyText, listWriter } from "./bodytext.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
   type AssistantMessage,
@@ -24,10 +24,12 @@ type Params = BodyFields<ResponseCreateParamsStreaming>;
 
 /** The bodies of Responses requests. */
 export function responsesBodies(endpoint: ModelEndpoint): (request: ModelRequest) => string {
-  const textsOf = messageWriter((messages, position) => itemForms(messages[position], endpoint.info));
+  const textsOf = listWriter((forms, messages, position) => {
+    forms.push(...itemForms(messages[position], endpoint.info));
+  });
   return (request) => {
     const choice = request.tools.length > 0 && request.withoutTools ? "none" : undefined;
-    const items = { name: "input", texts: textsOf(request.messages).texts };
+    const items = { name: "input", texts: textsOf(request.messages) };
     const { first, last } = outputLimit(request, endpoint.info, endpoint.settings.maxOutputTokens);
     return bodyText(settingsOf(request, endpoint, first), items, {
       tool_choice: choice,

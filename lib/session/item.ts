@@ -162,7 +162,7 @@ export const itemChecks = {
 } as const;
 
 type Kinds = typeof itemChecks;
-export type ItemKind = keyof Kinds;
+type ItemKind = keyof Kinds;
 export type ItemOf<K extends ItemKind> = { [N in K]: Flat<{ kind: N } & TypeOf<Kinds[N]>> }[K];
 export type Item = ItemOf<ItemKind>;
 type Flat<T> = { [K in keyof T]: T[K] };

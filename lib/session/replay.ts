@@ -19,11 +19,15 @@ export class Replay {
   constructor(items: readonly LoggedItem[]) {
     // The messages are made once, however many markers there are.
     let changed = 0;
-    for (const item of items) {
-      const after = applied(this.#items, item);
-      if (after !== this.#items) changed = after.length;
-      this.#items = after;
+    let from = 0;
+    for (let at = 0; at < items.length; at++) {
+      const item = items[at];
+      if (item === undefined || !markers.has(item.kind)) continue;
+      this.#items = applied([...this.#items, ...items.slice(from, at)], item);
+      changed = this.#items.length;
+      from = at + 1;
     }
+    this.#items = from === 0 ? [...items] : [...this.#items, ...items.slice(from)];
     this.#rebuild(changed);
   }
 
@@ -58,10 +62,12 @@ export class Replay {
     this.#history = new History();
     this.#size = new ContextSize();
     this.#latest = {};
-    for (const item of this.#items.slice(0, changed)) this.#show(item);
-    // Figures that were reported for other messages say nothing about these.
-    this.#size.forgetReported();
-    for (const item of this.#items.slice(changed)) this.#show(item);
+    let shown = 0;
+    for (const item of this.#items) {
+      this.#show(item);
+      // Figures that were reported for other messages say nothing about these.
+      if (++shown === changed) this.#size.forgetReported();
+    }
   }
 
   #show(item: LoggedItem): void {
@@ -73,6 +79,9 @@ export class Replay {
     else if (item.kind === "turn_start" || item.kind === "turn_end") this.#latest.turn = item;
   }
 }
+
+/** The kinds that change what came before them. */
+const markers: ReadonlySet<string> = new Set(["compaction", "trim", "images_removed"]);
 
 /** The last items of some kinds. */
 type Latest = {
