@@ -31,10 +31,25 @@ function addUnindexed(db: Database, { session, textOf }: { session?: string; tex
   for (const addition of additions(db, { session, textOf, preparation })) {
     batch.push(addition);
     size += addition.size;
-    if (size >= mostAtOnce) commit(preparation.words.length < mostNewWords ? [] : preparation.takeWords());
+    if (size < mostAtOnce) continue;
+    commit(preparation.words.length < mostNewWords ? [] : preparation.takeWords());
+    mergeParts(db, pagesAfterMany);
   }
-  if (batch.length + preparation.words.length > 0) commit(preparation.takeWords());
+  if (batch.length + preparation.words.length === 0) return;
+  commit(preparation.takeWords());
+  mergeParts(db, pagesAfterFew);
 }
+
+/**
+ * Each transaction adds a part to the index, and a search looks into all of them. FTS5 would merge them by itself, which
+ * takes as long as adding them; most of that is done when so much is added that a user waits anyway.
+ */
+function mergeParts(db: Database, pages: number): void {
+  db.write(() => db.run("INSERT INTO search (search, rank) VALUES ('merge', ?)", [pages]));
+}
+
+const pagesAfterMany = 2000;
+const pagesAfterFew = 200;
 
 /**
  * Characters in one transaction, which takes about a tenth of a second. Each is a part of the index on its own, and

@@ -174,6 +174,12 @@ const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX submission_open ON submission (session, number) WHERE state <> 'answered';
   `,
+  // fulltext.ts merges the parts of the index, and at its own time: these are as many as automerge above has allowed.
+  `
+  INSERT INTO search (search, rank) VALUES ('automerge', 0);
+  INSERT INTO search (search, rank) VALUES ('usermerge', 16);
+  `,
+  "ALTER TABLE session ADD COLUMN run_as TEXT",
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */

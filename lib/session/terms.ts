@@ -29,14 +29,12 @@ export type IndexText = { text: string; parts: string };
 export class TextPreparation {
   /** Words by their spelling, with their parts. */
   readonly #seen = new Map<string, string>();
-  readonly #ascii = new WordTable();
-  /** The parts of those by number. */
-  #asciiParts: string[] = [];
+  readonly #ascii = new WordTable((word) => this.#partsOfNewAscii(word));
   /** Those that were first seen since they were last taken, as the index spells them. */
   words: string[] = [];
 
   prepare(text: string): IndexText {
-    if (!beyondAscii.test(text)) return { text, parts: this.#partsInAscii(text).join(" ") };
+    if (!beyondAscii.test(text)) return { text, parts: this.#ascii.valuesIn(text, shortestAscii).join(" ") };
     const spaced = withPairs(text);
     const parts: string[] = [];
     for (const word of spaced.match(allWords) ?? []) {
@@ -53,20 +51,15 @@ export class TextPreparation {
     // A word keeps the text in memory that it is a piece of.
     this.#seen.clear();
     this.#ascii.clear();
-    this.#asciiParts = [];
     return words;
   }
 
-  #partsInAscii(text: string): string[] {
-    const numbers = this.#ascii.numbersIn(text, shortestAscii);
-    for (let number = this.#asciiParts.length; number < this.#ascii.size; number++)
-      this.#asciiParts.push(this.#partsOfNew(this.#ascii.word(number)));
-    const parts: string[] = [];
-    for (const number of numbers) {
-      const known = this.#asciiParts[number] ?? "";
-      if (known !== "") parts.push(known);
-    }
-    return parts;
+  /** Most words have no capitals, and then nothing to look at. */
+  #partsOfNewAscii(word: string): string {
+    const lower = word.toLowerCase();
+    if (lower !== word) return this.#partsOfNew(word);
+    if (word.length <= longestWord) this.words.push(lower);
+    return "";
   }
 
   #partsOfNew(word: string): string {
