@@ -94,18 +94,20 @@ export function removeSession({ id, json }: CommandOptions<"session rm">): Promi
 
 export function pruneSessions({ olderThan, dryRun, json }: CommandOptions<"session prune">): Promise<number> {
   return withStore(async function* (store) {
-    const old = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
-    const ids = old.flatMap(idsOf);
+    const { unused, held } = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
+    const ids = unused.flatMap(idsOf);
+    const inUse = held.map(({ info }) => info.id);
     if (!dryRun) await freeSnapshots(store);
-    if (json) return yield asJson(dryRun ? { would_remove: ids } : { removed: ids });
-    const sessions = old.map(({ info }) => info).toReversed();
+    if (json) return yield asJson({ [dryRun ? "would_remove" : "removed"]: ids, in_use: inUse });
+    const sessions = unused.map(({ info }) => info).toReversed();
     if (dryRun) yield sessionTable(listed(store, store.totals(sessions)), await columnsOfStdout());
     const verb = dryRun ? "Would delete" : "Deleted";
-    const agents = ids.length - old.length;
+    const agents = ids.length - unused.length;
     const also = agents === 0 ? "" : ` and ${counted(agents, "agent")}`;
-    yield old.length === 0
-      ? `Nothing to delete: no session is older than ${formatDuration(olderThan)}\n`
-      : `${verb} ${counted(old.length, "session")}${also}\n`;
+    if (unused.length > 0) yield `${verb} ${counted(unused.length, "session")}${also}\n`;
+    else if (inUse.length === 0) yield `Nothing to delete: no session is older than ${formatDuration(olderThan)}\n`;
+    if (inUse.length > 0)
+      yield `${dryRun ? "Would keep" : "Kept"} ${counted(inUse.length, "session")} that a process is using: ${inUse.join(", ")}\n`;
   });
 }
 
@@ -192,6 +194,7 @@ function formatTime(ms: number): string {
 function heading(info: SessionInfo): string {
   const relation = info.agent === undefined ? "forked from" : `agent ${info.agent} of`;
   const from = info.parent === undefined ? "" : `, ${relation} ${info.parent}`;
+  const as = info.agent !== undefined || info.runAs === null ? "" : `, run as ${info.runAs}`;
   const used = `in ${info.cwd}, last used ${formatTime(info.updatedAt)}`;
-  return `session ${info.id}${from}\n${info.provider}/${info.model} ${used}`;
+  return `session ${info.id}${from}${as}\n${info.provider}/${info.model} ${used}`;
 }

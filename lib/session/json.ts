@@ -3,7 +3,7 @@ import type { SessionInfo } from "./log.ts";
 
 /** A session's figures, named as in all of koda's output for scripts. */
 export function sessionJson(info: SessionInfo) {
-  const { id, title, cwd, model, turns, costUsd, parent, root, agent } = info;
+  const { id, title, cwd, model, turns, costUsd, parent, root, agent, runAs } = info;
   return {
     id,
     title,
@@ -16,6 +16,7 @@ export function sessionJson(info: SessionInfo) {
     cost_usd: costUsd,
     ...(parent !== undefined && { parent }),
     ...(agent !== undefined && { agent, root }),
+    ...(agent === undefined && runAs !== null && { run_as: runAs }),
   };
 }
 

@@ -20,11 +20,13 @@ export type SessionInfo = {
   agent?: string;
   /** Taken from the first prompt; empty before it. */
   title: string;
-  /** This and the next three are those of the last recorded environment. */
+  /** This and the next four are those of the last recorded environment. */
   cwd: string;
   model: string;
   provider: string;
   mode: Mode;
+  /** The agent that the run was (`--agent`). */
+  runAs: string | null;
   createdAt: number;
   updatedAt: number;
   /** The number of items, and so the `seq` of the last one. */
@@ -37,7 +39,7 @@ export type SessionInfo = {
   ended: ItemOf<"turn_end">["reason"] | null;
 };
 
-const sessionColumns = `id, parent, parent_seq AS shared, root, agent, title, cwd, model, provider, mode,
+const sessionColumns = `id, parent, parent_seq AS shared, root, agent, title, cwd, model, provider, mode, run_as AS runAs,
   created_at AS createdAt, updated_at AS updatedAt, length, turns, input, cached, written, output, reasoning,
   cost AS costUsd, ended`;
 
@@ -62,13 +64,13 @@ export function readSessions(db: Database, condition: string, values: (string | 
 }
 
 export function insertSession(db: Database, info: SessionInfo): void {
-  const { id, parent, shared, root, agent, title, cwd, model, provider, mode } = info;
+  const { id, parent, shared, root, agent, title, cwd, model, provider, mode, runAs } = info;
   const { createdAt, updatedAt, length, turns, costUsd, ended } = info;
   db.run(
     `INSERT INTO session
-       (id, parent, parent_seq, root, agent, title, cwd, model, provider, mode, created_at, updated_at, length, turns,
-          cost, ended, indexed)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+       (id, parent, parent_seq, root, agent, title, cwd, model, provider, mode, run_as, created_at, updated_at, length,
+          turns, cost, ended, indexed)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
     [
       id,
       parent ?? null,
@@ -80,6 +82,7 @@ export function insertSession(db: Database, info: SessionInfo): void {
       model,
       provider,
       mode,
+      runAs,
       createdAt,
       updatedAt,
       length,
@@ -143,8 +146,8 @@ function withItem(before: SessionInfo, item: Item): SessionInfo {
 }
 
 /** The part of an environment that a session's row repeats. */
-export function standingOf({ cwd, model, provider, mode }: EnvironmentFacts) {
-  return { cwd, model, provider, mode };
+export function standingOf({ cwd, model, provider, mode, agent }: EnvironmentFacts) {
+  return { cwd, model, provider, mode, runAs: agent ?? null };
 }
 
 type Paid = { usage: Usage; costUsd?: number; finish?: string };
@@ -180,17 +183,18 @@ export function appendItems(db: Database, { info, items }: { info: SessionInfo; 
 }
 
 export function updateSession(db: Database, info: SessionInfo): void {
-  const { id, title, cwd, model, provider, mode, updatedAt, length, turns, usage, costUsd, ended } = info;
+  const { id, title, cwd, model, provider, mode, runAs, updatedAt, length, turns, usage, costUsd, ended } = info;
   const { input, cached, written, output, reasoning } = usage;
   db.run(
-    `UPDATE session SET title = ?, cwd = ?, model = ?, provider = ?, mode = ?, updated_at = ?, length = ?, turns = ?,
-       input = ?, cached = ?, written = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
+    `UPDATE session SET title = ?, cwd = ?, model = ?, provider = ?, mode = ?, run_as = ?, updated_at = ?, length = ?,
+       turns = ?, input = ?, cached = ?, written = ?, output = ?, reasoning = ?, cost = ?, ended = ? WHERE id = ?`,
     [
       title,
       cwd,
       model,
       provider,
       mode,
+      runAs,
       updatedAt,
       length,
       turns,

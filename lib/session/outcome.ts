@@ -3,7 +3,7 @@ import type { ItemOf } from "./item.ts";
 import { isHeld } from "./lease.ts";
 import type { SessionInfo } from "./log.ts";
 
-/** The end of a session's latest turn; "interrupted" when its process died before it was recorded. */
+/** The end of a turn; "interrupted" when its process died before it was recorded. */
 export type SessionOutcome = "done" | "failed" | "limit" | "cancelled" | "running" | "interrupted";
 
 const byReason = {
@@ -13,7 +13,9 @@ const byReason = {
   cancelled: "cancelled",
 } as const satisfies Record<ItemOf<"turn_end">["reason"], SessionOutcome>;
 
-export function outcomeOf(db: Database, { id, ended }: SessionInfo): SessionOutcome {
+/** The end of a session's latest turn; null when it has none, as after a rollback of all. */
+export function outcomeOf(db: Database, { id, turns, ended }: SessionInfo): SessionOutcome | null {
   if (ended !== null) return byReason[ended];
-  return isHeld(db, id) ? "running" : "interrupted";
+  if (isHeld(db, id)) return "running";
+  return turns === 0 ? null : "interrupted";
 }

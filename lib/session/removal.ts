@@ -22,31 +22,42 @@ export function removeFamily(db: Database, info: SessionInfo): Family {
   return family;
 }
 
-/** The sessions that were not used since then, nor their agents, and that no process holds. */
-export function unusedSince(db: Database, before: number): Family[] {
+/** Sessions that were not used for long: those that can be deleted, or were, and those that a process holds. */
+export type OldSessions = { unused: Family[]; held: Family[] };
+
+/** The sessions that were not used since then, nor their agents. */
+export function sessionsBefore(db: Database, before: number): OldSessions {
   const isOrphan = "NOT EXISTS (SELECT 1 FROM session AS other WHERE other.id = session.parent)";
   const old = readSessions(db, `updated_at < ? AND (agent IS NULL OR ${isOrphan}) ORDER BY updated_at`, [before]);
-  return old.map((info) => familyOf(db, info)).filter((family) => isUnused(db, family, before));
+  const found: OldSessions = { unused: [], held: [] };
+  for (const family of old.map((info) => familyOf(db, info)))
+    if (isOld(family, before)) found[isFamilyHeld(db, family) ? "held" : "unused"].push(family);
+  return found;
 }
 
-/** Deletes them and returns those that it deleted. */
-export function removeUnused(db: Database, before: number): Family[] {
+/** Deletes those that no process holds. */
+export function removeUnused(db: Database, before: number): OldSessions {
+  const { unused, held } = sessionsBefore(db, before);
   const removed: Family[] = [];
   // One by one, so that other processes can write in between; each may have been used again by now.
-  for (const { info } of unusedSince(db, before))
+  for (const { info } of unused)
     db.write(() => {
       const [now] = readSessions(db, "id = ?", [info.id]);
       const family = now && familyOf(db, now);
-      if (family === undefined || !isUnused(db, family, before)) return;
+      if (family === undefined || !isOld(family, before) || isFamilyHeld(db, family)) return;
       deleteFamily(db, family);
       removed.push(family);
     });
   if (removed.length > 0) shrink(db);
-  return removed;
+  return { unused: removed, held };
 }
 
-function isUnused(db: Database, { info, agents }: Family, before: number): boolean {
-  return [info, ...agents].every(({ id, updatedAt }) => updatedAt < before && !isHeld(db, id));
+function isOld({ info, agents }: Family, before: number): boolean {
+  return [info, ...agents].every(({ updatedAt }) => updatedAt < before);
+}
+
+function isFamilyHeld(db: Database, { info, agents }: Family): boolean {
+  return [info, ...agents].some(({ id }) => isHeld(db, id));
 }
 
 function deleteFamily(db: Database, { info, agents }: Family): void {

@@ -18,7 +18,7 @@ import {
 import { type LeftAgent, leftAgents } from "./leftagents.ts";
 import { readLive } from "./live.ts";
 import { outcomeOf, type SessionOutcome } from "./outcome.ts";
-import { type Family, removeFamily, removeUnused, unusedSince } from "./removal.ts";
+import { type Family, type OldSessions, removeFamily, removeUnused, sessionsBefore } from "./removal.ts";
 import { type SearchHits, searchAll } from "./search.ts";
 import { migrate } from "./schema.ts";
 import { type SessionSource, Session } from "./session.ts";
@@ -146,7 +146,7 @@ export class Store implements AsyncDisposable {
     return this.#db.get<{ n: number }>(sql, [cwd ?? null])?.n ?? 0;
   }
 
-  outcome(info: SessionInfo): SessionOutcome {
+  outcome(info: SessionInfo): SessionOutcome | null {
     return outcomeOf(this.#db, info);
   }
 
@@ -226,13 +226,13 @@ export class Store implements AsyncDisposable {
     return this.#db.write(() => removeFamily(this.#db, this.find(idOrPrefix)));
   }
 
-  /** The sessions, with those of their agents, that were not used for this long and are not held by a process. */
-  prunable(olderThanMs: number): Family[] {
-    return unusedSince(this.#db, Date.now() - olderThanMs);
+  /** The sessions, with those of their agents, that were not used for this long. */
+  prunable(olderThanMs: number): OldSessions {
+    return sessionsBefore(this.#db, Date.now() - olderThanMs);
   }
 
-  /** Deletes the prunable sessions and returns them. */
-  prune(olderThanMs: number): Family[] {
+  /** Deletes those of them that no process holds. */
+  prune(olderThanMs: number): OldSessions {
     return removeUnused(this.#db, Date.now() - olderThanMs);
   }
 
@@ -311,7 +311,7 @@ function unmade(id: string, start: NewSession): SessionSource {
     costUsd: 0,
     ended: null,
   };
-  const info = { id, root: id, cwd, model, provider, mode, ...empty };
+  const info = { id, root: id, cwd, model, provider, mode, runAs: null, ...empty };
   return { info, owner: newOwner(), items: [], origin: "unmade" };
 }
 

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { sessionTable } from "../../cmd/sessiontable.ts";
 import { openStore } from "../../lib/session/store.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { runIn, spawnIn } from "../support/run.ts";
-import { call, output, reply, result, start, user } from "../support/sessions.ts";
+import { call, facts, output, reply, result, start, user } from "../support/sessions.ts";
 
 const main = resolve(import.meta.dir, "../../cmd/main.ts");
 
@@ -237,9 +238,68 @@ test("prune deletes what is older, and needs to be told how old", async () => {
   const wanted = await session(place, "prune", "--older-than", "1ms", "--dry-run");
   expect(wanted.stdout).toMatch(/^ID .*\nsecond .*\nfirst .*\nWould delete 2 sessions\n$/);
   const pruned = await session(place, "prune", "--older-than", "1ms", "--json");
-  expect(JSON.parse(pruned.stdout)).toEqual({ removed: ["first", "second"] });
+  expect(JSON.parse(pruned.stdout)).toEqual({ removed: ["first", "second"], in_use: [] });
   record(place);
   expect((await session(place, "prune", "--older-than", "1ms")).stdout).toBe("Deleted 2 sessions\n");
+});
+
+test("prune names the sessions that it keeps because a process works in them", async () => {
+  await using place = makePlace();
+  record(place);
+  await using store = openStore(join(homeOf(place), "koda.db"));
+  await using _ = await store.open("second");
+  const asked = ["prune", "--older-than", "1ms"];
+  expect((await session(place, ...asked, "--dry-run")).stdout).toMatch(
+    /\nWould delete 1 session\nWould keep 1 session that a process is using: second\n$/,
+  );
+  expect((await session(place, ...asked)).stdout).toBe(
+    "Deleted 1 session\nKept 1 session that a process is using: second\n",
+  );
+  expect((await session(place, ...asked)).stdout).toBe("Kept 1 session that a process is using: second\n");
+  expect(JSON.parse((await session(place, ...asked, "--json")).stdout)).toEqual({ removed: [], in_use: ["second"] });
+});
+
+test("a session whose turns were all taken back has no outcome", async () => {
+  await using place = makePlace();
+  record(place);
+  expect((await session(place, "rollback", "first", "9")).exit).toBe(0);
+  const { stdout } = await session(place, "list", "--json");
+  expect(JSON.parse(stdout)).toMatchObject([{ id: "first", turns: 0, outcome: null }, { id: "second" }]);
+  expect((await session(place, "list")).stdout).not.toContain("interrupted");
+});
+
+test("list names the agent that a run was", async () => {
+  await using place = makePlace();
+  const store = openStore(join(homeOf(place), "koda.db"));
+  const recorded = store.create({ ...start, id: "reviewed" });
+  recorded.append({ kind: "environment", text: "here", facts: { ...facts, agent: "reviewer" } }, user("Look at it"));
+  recorded.close();
+  store.close();
+  expect((await session(place, "list")).stdout).toMatch(/\nreviewed .* {2}\[reviewer\] Look at it\n$/);
+  expect((await session(place, "show", "reviewed")).stdout).toMatch(/^session reviewed, run as reviewer\n/);
+  expect(JSON.parse((await session(place, "list", "--json")).stdout)).toMatchObject([{ run_as: "reviewer" }]);
+});
+
+test("list leaves out columns where a terminal has no room for them", () => {
+  const store = openStore(":memory:");
+  const { info } = store.create({ ...start, cwd: "/home/me/projects/parser" });
+  const figures = { usage: { input: 10, cached: 0, output: 5, reasoning: null }, costUsd: 0.5, agent: "explore" };
+  const named = { ...info, ...figures, title: "Where is the parser?" };
+  const listed = { info: named, shortId: "01a1f753-d3d7", outcome: "done" as const };
+  const headings = [100, 60, 50, 40, 30].map((columns) => {
+    const table = sessionTable([listed], columns).trimEnd().split("\n");
+    expect(Math.max(...table.map((line) => Bun.stringWidth(line)))).toBeLessThanOrEqual(columns);
+    expect(table[1]).toContain("[explore]");
+    return table[0]?.split(/ +/);
+  });
+  expect(headings).toEqual([
+    ["ID", "AGE", "TURNS", "TOKENS", "COST", "OUTCOME", "DIRECTORY", "TITLE"],
+    ["ID", "AGE", "TURNS", "TOKENS", "OUTCOME", "TITLE"],
+    ["ID", "AGE", "TURNS", "OUTCOME", "TITLE"],
+    ["ID", "AGE", "OUTCOME", "TITLE"],
+    ["ID", "TITLE"],
+  ]);
+  store.close();
 });
 
 test.each(["show", "export", "rm"])("%s of an unknown id is exit 10 and says so on stderr", async (command) => {

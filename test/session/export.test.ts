@@ -13,6 +13,7 @@ const info: SessionInfo = {
   model: "big",
   provider: "corp",
   mode: "auto",
+  runAs: null,
   createdAt: Date.UTC(2026, 10, 18, 12),
   updatedAt: Date.UTC(2026, 10, 18, 13),
   length: 0,
