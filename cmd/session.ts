@@ -4,7 +4,7 @@ import { formatDuration } from "../lib/config/units.ts";
 import { databaseFile, snapshotDirectory } from "../lib/config/paths.ts";
 import { counted, withCommas } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
-import { inMemory } from "../lib/session/database.ts";
+import { inMemory, isForLackOfSpace } from "../lib/session/database.ts";
 import { exportSession } from "../lib/session/export.ts";
 import { sessionJson } from "../lib/session/json.ts";
 import type { SessionInfo } from "../lib/session/log.ts";
@@ -83,7 +83,8 @@ export function searchSessions({ query, json, limit = mostFound }: CommandOption
 
 export function removeSession({ id, json }: CommandOptions<"session rm">): Promise<number> {
   return withStore(async function* (store) {
-    const family = store.remove(id);
+    const { id: whole } = store.find(id);
+    const family = await deleting(store, { going: () => [whole], remove: () => store.remove(whole) });
     const { info, agents } = family;
     await freeSnapshots(store);
     if (json) return yield asJson({ removed: idsOf(family) });
@@ -94,7 +95,10 @@ export function removeSession({ id, json }: CommandOptions<"session rm">): Promi
 
 export function pruneSessions({ olderThan, dryRun, json }: CommandOptions<"session prune">): Promise<number> {
   return withStore(async function* (store) {
-    const { unused, held } = dryRun ? store.prunable(olderThan) : store.prune(olderThan);
+    const prunable = () => store.prunable(olderThan);
+    const going = () => prunable().unused.flatMap(idsOf);
+    const prune = () => deleting(store, { going, remove: () => store.prune(olderThan) });
+    const { unused, held } = dryRun ? prunable() : await prune();
     const ids = unused.flatMap(idsOf);
     const inUse = held.map(({ info }) => info.id);
     if (!dryRun) await freeSnapshots(store);
@@ -117,24 +121,55 @@ function idsOf({ info, agents }: Family): string[] {
 
 /** Runs a command on the store and prints its text. */
 export async function withStore(command: (store: Store) => AsyncGenerator<string, void>): Promise<number> {
-  await using store = openExisting();
-  const stdout = new OutputStream(1, "stdout");
-  for await (const text of command(store)) await stdout.write(text);
-  await stdout.flush();
-  return 0;
+  try {
+    await using store = openExisting();
+    const stdout = new OutputStream(1, "stdout");
+    for await (const text of command(store)) await stdout.write(text);
+    await stdout.flush();
+    return 0;
+  } catch (error) {
+    throw isForLackOfSpace(error) ? diskFull(error) : error;
+  }
 }
 
-/** Removes the files that only deleted sessions needed. */
-async function freeSnapshots(store: Store): Promise<void> {
+function diskFull(cause: unknown): KodaError {
+  const path = databasePath();
+  const snapshots = snapshotDirectory(path);
+  const example = `: you may delete "${snapshots}", but then no files of earlier turns can be restored`;
+  const advice = `Free a few megabytes${existsSync(snapshots) ? example : ""}`;
+  return new KodaError("store", `The disk with "${path}" is full, and even a deletion needs some space. ${advice}.`, {
+    cause,
+  });
+}
+
+type Deletion<T> = { going: () => readonly string[]; remove: () => T };
+
+/** On a full disk the snapshots of the sessions go first: the database needs some space before it has less in it. */
+async function deleting<T>(store: Store, { going, remove }: Deletion<T>): Promise<T> {
+  try {
+    return remove();
+  } catch (error) {
+    if (!isForLackOfSpace(error)) throw error;
+    await freeSnapshots(store, new Set(going()));
+    return remove();
+  }
+}
+
+/** Removes the files that only deleted sessions needed, or those that are going to be. */
+async function freeSnapshots(store: Store, going: ReadonlySet<string> = new Set()): Promise<void> {
   const { sweepSnapshots } = await import("../lib/worktree/sweep.ts");
-  const path = databaseFile({ env: process.env, home: homedir() });
-  sweepSnapshots(snapshotDirectory(path), { sessions: store.list({ children: true }).map(({ id }) => id) });
+  const sessions = store.list({ children: true }).flatMap(({ id }) => (going.has(id) ? [] : [id]));
+  sweepSnapshots(snapshotDirectory(databasePath()), { sessions });
 }
 
 /** Without a database an empty one in memory is used, so that none is created. */
 function openExisting(): Store {
-  const path = databaseFile({ env: process.env, home: homedir() });
+  const path = databasePath();
   return openStore(existsSync(path) ? path : inMemory);
+}
+
+function databasePath(): string {
+  return databaseFile({ env: process.env, home: homedir() });
 }
 
 function listed(store: Store, sessions: readonly SessionInfo[]): Listed[] {

@@ -33,7 +33,7 @@ export function sessionTable(sessions: readonly Listed[], columns: number): stri
   ]);
 }
 
-/** What a narrow terminal has no room for is left out in this order. */
+/** The columns that a narrow terminal has no room for, in the order in which they are left out. */
 const leastImportant = ["COST", "TOKENS", "TURNS", "AGE", "OUTCOME"];
 
 function columnsFor(facts: readonly Column[], columns: number): { shown: readonly Column[]; left: number } {

@@ -183,6 +183,10 @@ export function storeFailure(path: string, reason: string, cause?: unknown): Kod
   return new KodaError("store", `Cannot use the session database "${path}": ${reason}, ${elsewhere}.`, { cause });
 }
 
+export function isForLackOfSpace(error: unknown): boolean {
+  return error instanceof KodaError && error.code === "store" && error.message.includes(diskFull);
+}
+
 /** SQLite reports some failures for lack of space with an error that does not say so. */
 function isDiskFull(path: string): boolean {
   try {

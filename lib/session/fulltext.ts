@@ -41,7 +41,7 @@ function addUnindexed(db: Database, { session, textOf }: { session?: string; tex
 }
 
 /**
- * Each transaction adds a part to the index, and a search looks into all of them. FTS5 would merge them by itself, which
+ * Each transaction adds a part to the index, and a search looks into all parts. FTS5 would merge them by itself, which
  * takes as long as adding them; most of that is done when so much is added that a user waits anyway.
  */
 function mergeParts(db: Database, pages: number): void {

@@ -39,9 +39,9 @@ export type SessionInfo = {
   ended: ItemOf<"turn_end">["reason"] | null;
 };
 
-const sessionColumns = `id, parent, parent_seq AS shared, root, agent, title, cwd, model, provider, mode, run_as AS runAs,
-  created_at AS createdAt, updated_at AS updatedAt, length, turns, input, cached, written, output, reasoning,
-  cost AS costUsd, ended`;
+const sessionColumns = `id, parent, parent_seq AS shared, root, agent, title, cwd, model, provider, mode,
+  run_as AS runAs, created_at AS createdAt, updated_at AS updatedAt, length, turns, input, cached, written, output,
+  reasoning, cost AS costUsd, ended`;
 
 type SessionRow = Omit<SessionInfo, "parent" | "shared" | "agent" | "usage"> &
   Omit<Usage, "written"> & {

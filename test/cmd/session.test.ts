@@ -259,6 +259,26 @@ test("prune names the sessions that it keeps because a process works in them", a
   expect(JSON.parse((await session(place, ...asked, "--json")).stdout)).toEqual({ removed: [], in_use: ["second"] });
 });
 
+const unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"];
+const canMount = Bun.spawnSync([...unshare, "mount -t tmpfs none /mnt"]).exitCode === 0;
+
+test.skipIf(!canMount)("on a full disk rm frees the snapshots first, and says what else to do", async () => {
+  await using place = makePlace();
+  const rm = `"${process.execPath}" "${main}" session rm`;
+  const script = `mount -t tmpfs -o size=2m none /mnt
+    cp -R "${homeOf(place)}/." /mnt; export KODA_HOME=/mnt
+    mkdir -p /mnt/snapshots/sessions/s-first; head -c 400000 /dev/zero > /mnt/snapshots/sessions/s-first/1.json
+    head -c 48k /dev/zero > /mnt/room; cat /dev/zero > /mnt/fill; rm /mnt/room
+    ${rm} first; ls /mnt/snapshots/sessions; cat /dev/zero > /mnt/full; ${rm} second`;
+  record(place);
+  const { stdout, stderr } = await runIn(place, [...unshare, script]);
+  expect([stdout, stderr.replaceAll(/^cat: .*\n/gm, "")]).toEqual([
+    "Deleted first  task of the first ]0;owned\n",
+    'koda: The disk with "/mnt/koda.db" is full, and even a deletion needs some space. Free a few megabytes: ' +
+      'you may delete "/mnt/snapshots", but then no files of earlier turns can be restored.\n',
+  ]);
+});
+
 test("a session whose turns were all taken back has no outcome", async () => {
   await using place = makePlace();
   record(place);
@@ -280,9 +300,10 @@ test("list names the agent that a run was", async () => {
   expect(JSON.parse((await session(place, "list", "--json")).stdout)).toMatchObject([{ run_as: "reviewer" }]);
 });
 
-test("list leaves out columns where a terminal has no room for them", () => {
-  const store = openStore(":memory:");
-  const { info } = store.create({ ...start, cwd: "/home/me/projects/parser" });
+test("list leaves out columns where a terminal has no room for them", async () => {
+  await using store = openStore(":memory:");
+  await using created = store.create({ ...start, cwd: "/home/me/projects/parser" });
+  const { info } = created;
   const figures = { usage: { input: 10, cached: 0, output: 5, reasoning: null }, costUsd: 0.5, agent: "explore" };
   const named = { ...info, ...figures, title: "Where is the parser?" };
   const listed = { info: named, shortId: "01a1f753-d3d7", outcome: "done" as const };
@@ -299,7 +320,6 @@ test("list leaves out columns where a terminal has no room for them", () => {
     ["ID", "AGE", "OUTCOME", "TITLE"],
     ["ID", "TITLE"],
   ]);
-  store.close();
 });
 
 test.each(["show", "export", "rm"])("%s of an unknown id is exit 10 and says so on stderr", async (command) => {
