@@ -1,6 +1,6 @@
 import type { ItemOf } from "../session/item.ts";
 import type { OutputStore } from "../session/outputs.ts";
-import { excerptOf } from "../tools/web/excerpt.ts";
+import { excerptOf } from "../tools/excerpt.ts";
 import type { AgentEnd } from "./agentrun.ts";
 import { failed, resultText, succeeded, type ToolResult } from "../tools/tool.ts";
 

@@ -3,7 +3,7 @@ import { counted } from "../counted.ts";
 import type { ImagePart, TextPart } from "../model/message.ts";
 import { sniff } from "../tools/magic.ts";
 import type { ToolContext, ToolResult } from "../tools/tool.ts";
-import { excerptOf } from "../tools/web/excerpt.ts";
+import { excerptOf } from "../tools/excerpt.ts";
 import type { CallToolResult } from "./client.ts";
 
 type Content = CallToolResult["content"][number];

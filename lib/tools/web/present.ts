@@ -3,7 +3,7 @@ import { counted } from "../../counted.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
 import { failed } from "../tool.ts";
 import { decodeText, type Decoded } from "./charset.ts";
-import { excerptOf } from "./excerpt.ts";
+import { excerptOf } from "../excerpt.ts";
 import type { FetchedPage } from "./fetch.ts";
 import { mediaOf } from "./media.ts";
 import { formatUrl } from "./url.ts";

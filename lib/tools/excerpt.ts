@@ -1,20 +1,21 @@
-import { cutBefore } from "../../session/graphemes.ts";
-import type { OutputStore } from "../../session/outputs.ts";
-import { createCapture } from "../../shell/capture.ts";
+import { cutBefore } from "../session/graphemes.ts";
+import type { OutputStore } from "../session/outputs.ts";
+import { createCapture } from "../shell/capture.ts";
 
-/** A page up to this size is shown whole. */
+/** A text up to this size is shown whole. */
 const shownCharacters = 16_000;
 const linesRecalled = 200;
 
-type PageExcerpt = {
+type TextExcerpt = {
   text: string;
-  /** Under which all of it is stored, when that is not all. */ output?: string;
+  /** Under which all of it is stored, when that is not all. */
+  output?: string;
 };
 
 type Store = { outputs: OutputStore; call: string };
 
 /** The beginning of a text, in whole lines where there are any, and how to see the rest. */
-export function excerptOf(text: string, { outputs, call }: Store): PageExcerpt {
+export function excerptOf(text: string, { outputs, call }: Store): TextExcerpt {
   if (text.length <= shownCharacters) return { text };
   const capture = createCapture();
   capture.add(Buffer.from(text));
