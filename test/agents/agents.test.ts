@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Agents, builtInAgents, findAgents } from "../../lib/agents/agents.ts";
 import { ProjectTrust } from "../../lib/config/trust.ts";
+import { systemOf } from "../../lib/conversation/child.ts";
 import { agentToolNames } from "../../lib/conversation/definitions.ts";
 import { builtInTools } from "../../lib/tools/registry.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -247,10 +248,14 @@ describe("the built-in agents", () => {
     }
   });
 
-  test("are told how to answer, in few words", () => {
-    for (const { prompt } of builtInAgents.byName.values()) {
-      expect(prompt).toContain("The caller reads only your final answer");
-      expect(prompt.split(/\s+/).length).toBeLessThanOrEqual(200);
+  test("are told how to answer, in few words, and once what holds for every agent", () => {
+    const rules = /final answer|denied call|instructions to you|no one to ask|saw it work|not yours/g;
+    for (const definition of builtInAgents.byName.values()) {
+      expect(definition.prompt).toMatch(/\b(your|the) answer\b/i);
+      expect(systemOf(definition).split(/\s+/).length).toBeLessThanOrEqual(300);
+      const all = systemOf(definition).match(rules) ?? [];
+      expect(all).toHaveLength(new Set(all).size);
+      expect(new Set(all).size).toBe(6);
     }
   });
 });
