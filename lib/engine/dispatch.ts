@@ -20,6 +20,7 @@ export async function* dispatch(
 ): AsyncGenerator<Event, void> {
   // git lists the files meanwhile. Whoever needs the snapshot learns that it failed.
   if (calls.some(({ tool }) => tool === "Bash")) turn.changes.watch(signal).catch(() => undefined);
+  turn.loop.beginReply();
   const { tools } = turn.catalog.current;
   const prepared = await Promise.all(calls.map((call) => prepare(call, tools, turn.contextOf(call.id))));
   for (const wave of waves(prepared.map((call) => ({ call, claim: scheduledAs(turn, call) })))) {

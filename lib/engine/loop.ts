@@ -11,9 +11,17 @@ export type Repetition = "new" | "repeated" | "stuck";
 export class LoopGuard {
   #recent: string[] = [];
   readonly #warned = new Set<string>();
+  readonly #reply = new Set<string>();
+
+  /** The same call twice in one reply counts once: the model has not seen the first result. */
+  beginReply(): void {
+    this.#reply.clear();
+  }
 
   observe(tool: string, input: unknown, result: string): Repetition {
     const print = String(Bun.hash(`${tool}\0${canonical(input)}\0${result}`));
+    if (this.#reply.has(print)) return "new";
+    this.#reply.add(print);
     this.#recent = [...this.#recent, print].slice(-window);
     const times = this.#recent.filter((other) => other === print).length;
     if (times < tolerated) return "new";
