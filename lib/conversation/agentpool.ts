@@ -1,4 +1,6 @@
 import { ResultCache } from "../agents/resultcache.ts";
+import { KeyedLocks } from "../async/keyedlocks.ts";
+import { SerialQueue } from "../async/serialqueue.ts";
 import { Slots } from "../async/slots.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { schemaFault } from "../engine/schemacheck.ts";
@@ -12,10 +14,13 @@ import { type AnswerOrder, Background } from "./background.ts";
 import { BackgroundAgent } from "./backgroundagent.ts";
 import type { Conversation } from "./conversation.ts";
 
+/** Opens an agent by the id by which the model will know it. */
+type OpenAgent = (id: string, signal: AbortSignal) => Promise<Conversation>;
+
 /** Opens the agents of a conversation. */
 export type AgentSource = AnswerOrder & {
-  /** The result opens the agent; a fork has the history that its parent has now. */
-  prepare(parent: Conversation, wanted: WantedAgent): (signal: AbortSignal) => Promise<Conversation>;
+  /** A fork will have the history that its parent has now. */
+  prepare(parent: Conversation, wanted: WantedAgent): OpenAgent;
   /** The part of an agent that its answer depends on beside its prompt; undefined for a fork. */
   keyOf(parent: Conversation, name: string): string | undefined;
   /** The greatest number in the ids of agents of earlier runs. */
@@ -36,6 +41,9 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
   readonly #life = new AbortController();
   readonly #running = new Set<Promise<AgentEnd>>();
   readonly #answers: ResultCache<ToolResult>;
+  /** Calls that ask the same take turns: the answer of the first may be that of the others. */
+  readonly #asking = new KeyedLocks();
+  readonly #admissions = new SerialQueue();
   #lastNumber: number | undefined;
 
   constructor(parent: Conversation) {
@@ -51,18 +59,20 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
   }
 
   async start(request: AgentRequest, { call, signal }: Pick<ToolContext, "call" | "signal">): Promise<ToolResult> {
-    const { schema, background = false } = request;
+    if (this.#source === undefined) return failed("The agent was not started: an agent cannot start agents");
+    const { agent: name, prompt, background = false } = request;
+    const wanted = { name, prompt, call, session: Bun.randomUUIDv7() };
+    const open = this.#source.prepare(this.#parent, wanted);
+    using counted = this.#count();
     const key = background ? undefined : this.#keyOf(request);
+    using _ = await this.#asking.hold(key === undefined ? [] : [key], signal);
     const known = key === undefined ? undefined : this.#answers.find(key);
     if (known !== undefined) return known;
-    if (this.#source === undefined) return failed("The agent was not started: an agent cannot start agents");
-    // Before anything is awaited, so that the calls of a reply have ids in their order.
-    const run = this.#prepare(this.#source, request, call);
-    using counted = this.#count();
-    const keep = key === undefined ? undefined : this.#answers.begin(key);
-    const fault = schema && (await schemaFault(schema));
-    if (fault !== undefined) return failed(`The agent was not started: its schema cannot be used: ${fault}`);
+    const { id, refusal } = await this.#admissions.run(() => this.#admit(request));
+    if (refusal !== undefined) return failed(`The agent was not started: ${refusal}`);
+    const run = this.#runOf({ ...wanted, id }, open, request);
     if (background) return await this.#startBehind(run, counted.move());
+    const keep = key === undefined ? undefined : this.#answers.begin(key);
     const { outcome, files } = await this.#run(run, AbortSignal.any([signal, this.#life.signal]));
     const diverged = divergenceIn(outcome);
     if (diverged !== undefined) throw diverged;
@@ -71,12 +81,19 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
     return result;
   }
 
-  #prepare(source: AgentSource, { agent: name, prompt, schema }: AgentRequest, call: string): AgentRun {
-    const wanted = { id: this.#nextId(), name, call, session: Bun.randomUUIDv7() };
+  /** One after the other, so that the calls of a reply have ids in their order. */
+  async #admit({ schema }: AgentRequest): Promise<{ id: string; refusal?: never } | { id?: never; refusal: string }> {
+    const fault = schema && (await schemaFault(schema));
+    if (fault !== undefined) return { refusal: `its schema cannot be used: ${fault}` };
+    this.#lastNumber ??= this.#source?.lastBefore(this.#parent) ?? 0;
+    return { id: `a${++this.#lastNumber}` };
+  }
+
+  #runOf(wanted: AgentRun["wanted"], open: OpenAgent, { prompt, schema }: AgentRequest): AgentRun {
     const { events } = this.#parent.parts;
     return {
       wanted,
-      open: source.prepare(this.#parent, wanted),
+      open: (signal) => open(wanted.id, signal),
       request: { prompt: [{ type: "text", text: prompt }], schema },
       post: (event) => events.post(event),
     };
@@ -84,7 +101,8 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
 
   /** Settles when the agent is open, or has to wait for others. */
   async #startBehind(run: AgentRun, counted: Disposable): Promise<ToolResult> {
-    const agent = new BackgroundAgent(run, (end) => this.#resultOf(run, end));
+    const { info } = this.#parent.stance;
+    const agent = new BackgroundAgent(run, { resultOf: (end) => this.#resultOf(run, end), info });
     this.background.add(agent);
     const waits = this.#slots.areTaken;
     void this.#run({ ...run, observer: agent }, AbortSignal.any([agent.signal, this.#life.signal]), (end) => {
@@ -147,11 +165,6 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
   #keyOf({ agent, prompt, schema }: AgentRequest): string | undefined {
     const key = this.#source?.keyOf(this.#parent, agent);
     return key && JSON.stringify([agent, key, prompt, schema]);
-  }
-
-  #nextId(): string {
-    this.#lastNumber ??= this.#source?.lastBefore(this.#parent) ?? 0;
-    return `a${++this.#lastNumber}`;
   }
 }
 

@@ -1,14 +1,14 @@
 import { agentEnd, noTotals } from "../engine/end.ts";
-import type { AgentEvent, AgentTag, Event } from "../engine/event.ts";
+import type { AgentEvent, Event } from "../engine/event.ts";
 import { failedAfterwards, type Outcome, outcomeOfError } from "../engine/outcome.ts";
 import type { FileLog } from "../session/files.ts";
 import type { Conversation, TurnRequest } from "./conversation.ts";
 
 /** An agent to open: the call that starts it, and the id that its session will have. */
-export type WantedAgent = AgentTag & { call: string; session: string };
+export type WantedAgent = { name: string; prompt: string; call: string; session: string };
 
 export type AgentRun = {
-  wanted: WantedAgent;
+  wanted: WantedAgent & { id: string };
   /** Settles when it can begin. */
   open(signal: AbortSignal): Promise<Conversation>;
   request: TurnRequest;

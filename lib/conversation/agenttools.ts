@@ -3,6 +3,8 @@ import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
 import { finishName } from "../tools/finish.ts";
 import type { Tool } from "../tools/tool.ts";
 import { standsFor } from "../trust/gate.ts";
+import { visibleLine } from "../visible.ts";
+import type { Settings } from "./settings.ts";
 import { withTwins } from "./tools.ts";
 
 export const forkName = "fork";
@@ -20,6 +22,15 @@ export function namedTools(agent: Pick<AgentDefinition, "tools"> | undefined, to
   if (agent?.tools === undefined) return tools;
   const names = [...withTwins(agent.tools), finishName];
   return tools.filter(({ name }) => names.some((entry) => standsFor(entry, name)));
+}
+
+/** A warning that --allow-tool leaves an agent none of the tools that its definition names. */
+export function whyNoTools(agent: AgentDefinition | undefined, { allow }: Settings["tools"]): string | undefined {
+  if (agent?.tools === undefined || agent.tools.length === 0 || allow.length === 0) return undefined;
+  const [own, allowed] = [withTwins(agent.tools), withTwins(allow)];
+  if (own.some((name) => allowed.some((other) => standsFor(name, other) || standsFor(other, name)))) return undefined;
+  const [named, flagged] = [agent.tools, allow].map((names) => names.map(visibleLine).join(", "));
+  return `The agent "${agent.name}" has no tools: it may use ${named}, and --allow-tool leaves only ${flagged}`;
 }
 
 /** An agent starts no agents, and its answer is its end. */

@@ -1,9 +1,11 @@
 import type { AgentEvent } from "../engine/event.ts";
 import type { Input, Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
+import type { ModelInfo } from "../model/model.ts";
 import { shortened } from "../session/graphemes.ts";
 import { textOfParts } from "../session/content.ts";
 import { failed, succeeded, type ToolResult } from "../tools/tool.ts";
+import { whyTooLong } from "./agentprompt.ts";
 import { type AgentResult, answerNote } from "./agentresult.ts";
 import type { AgentEnd, AgentObserver, AgentRun } from "./agentrun.ts";
 import type { Conversation } from "./conversation.ts";
@@ -13,9 +15,12 @@ export class BackgroundAgent implements AgentObserver {
   readonly id: string;
   readonly #run: AgentRun;
   readonly #resultOf: (end: AgentEnd) => AgentResult;
-  /** `child` takes messages; before there is one they are kept, and after `isOver` there is none again. */
+  /** Of its parent's model, until its own is known. */
+  #info: ModelInfo;
+  /** Undefined while it waits, and when it takes no more messages. */
   #child: Conversation | undefined;
   #isOver = false;
+  /** The messages that came while it waited. */
   readonly #early: Prompt[] = [];
   readonly #stop = new AbortController();
   readonly #begun = Promise.withResolvers<void>();
@@ -29,10 +34,11 @@ export class BackgroundAgent implements AgentObserver {
   #result: AgentResult | undefined;
   #isSeen = false;
 
-  constructor(run: AgentRun, resultOf: (end: AgentEnd) => AgentResult) {
+  constructor(run: AgentRun, { resultOf, info }: { resultOf: (end: AgentEnd) => AgentResult; info: ModelInfo }) {
     this.id = run.wanted.id;
     this.#run = run;
     this.#resultOf = resultOf;
+    this.#info = info;
   }
 
   /** Aborted when this agent is to stop. */
@@ -59,6 +65,7 @@ export class BackgroundAgent implements AgentObserver {
 
   onOpen(child: Conversation): void {
     this.#child = child;
+    this.#info = child.stance.info;
     for (const message of this.#early) child.inbox.add(message);
     this.#begun.resolve();
   }
@@ -90,6 +97,8 @@ export class BackgroundAgent implements AgentObserver {
 
   send(message: string): ToolResult {
     if (this.#isOver) return failed(`The agent "${this.id}" has ended and takes no more messages.`);
+    const fault = whyTooLong(message, this.#info);
+    if (fault !== undefined) return failed(`The message was not sent: ${fault}.`);
     const prompt = [{ type: "text" as const, text: message }];
     if (this.#child === undefined) this.#early.push(prompt);
     else this.#child.inbox.add(prompt);

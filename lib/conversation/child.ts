@@ -17,9 +17,10 @@ import type { Store } from "../session/store.ts";
 import { lowerMode } from "../trust/mode.ts";
 import rules from "./agent-rules.md" with { type: "text" };
 import type { AgentSource } from "./agentpool.ts";
+import { whyTooLong } from "./agentprompt.ts";
 import { agentResult, answerNote } from "./agentresult.ts";
 import type { WantedAgent } from "./agentrun.ts";
-import { toolsForAgent, forkName } from "./agenttools.ts";
+import { forkName, toolsForAgent, whyNoTools } from "./agenttools.ts";
 import { type Connection, connectionBeside } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { sourceOf, skillsFrom } from "./definitions.ts";
@@ -49,6 +50,7 @@ type Family = {
 type Child = {
   parent: Conversation;
   wanted: WantedAgent;
+  id: string;
   /** Undefined for a fork. */
   definition: AgentDefinition | undefined;
   /** Its parent's session and tools at the moment of the call, for a fork. */
@@ -62,9 +64,9 @@ export function agentSource(family: Family): AgentSource {
     prepare(parent, wanted) {
       const history = parent.parts.session.info;
       const { current: offer } = parent.stance.catalog;
-      return async (signal) => {
+      return async (id, signal) => {
         const definition = wanted.name === forkName ? undefined : definitionOf(wanted.name, family);
-        return await openAgent(family, { parent, wanted, definition, history, offer }, signal);
+        return await openAgent(family, { parent, wanted, id, definition, history, offer }, signal);
       };
     },
     keyOf(parent, name) {
@@ -76,16 +78,25 @@ export function agentSource(family: Family): AgentSource {
       return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
     },
     lastBefore: (parent) => lastNumber(family, parent),
-    leftBefore: (parent) => family.store.leftAgents(family.session).map((left) => leftNote(left, parent)),
+    leftBefore: (parent) => leftBefore(family, parent).map((left) => leftNote(left, parent)),
     due: () => family.traffic.answersDue(family.track),
     note: (agents) => family.traffic.noteAnswers(family.track, agents),
   };
 }
 
 /** More than their number where the session of one was removed, or was never made: the model knows its id. */
-function lastNumber({ store, session: { root } }: Family, { parts: { session } }: Conversation): number {
-  const known = session.items().flatMap((item) => (item.kind === "result" ? (item.background ?? []) : []));
-  return Math.max(store.countAgents(root), ...known.map((id) => Number(id.slice(1))));
+function lastNumber({ store, session: { root } }: Family, parent: Conversation): number {
+  return Math.max(store.countAgents(root), ...knownIds(parent).map((id) => Number(id.slice(1))));
+}
+
+/** A log without agents is not searched for them. */
+function leftBefore({ store, session: { id, root } }: Family, parent: Conversation): readonly LeftAgent[] {
+  return store.countAgents(root) + knownIds(parent).length === 0 ? [] : store.leftAgents(id);
+}
+
+/** The ids of agents in the background that the model knows from earlier. */
+function knownIds({ parts: { session } }: Conversation): readonly string[] {
+  return session.items().flatMap((item) => (item.kind === "result" ? (item.background ?? []) : []));
 }
 
 function definitionOf(name: string, { agents: { byName } }: Family): AgentDefinition {
@@ -96,15 +107,19 @@ function definitionOf(name: string, { agents: { byName } }: Family): AgentDefini
 
 async function openAgent(family: Family, child: Child, signal: AbortSignal): Promise<Conversation> {
   const { settings } = family;
-  const { parent, wanted, definition } = child;
+  const { parent, wanted, id, definition } = child;
   const { host, workspace, servers, prompts, own, system, ledger, watchKey, hooks } = parent.parts;
   await using held = new AsyncDisposableStack();
   const events = new Mailbox<Event>();
   const post = (event: Event) => events.post(event);
-  const track = family.track === undefined ? wanted.id : `${family.track}/${wanted.id}`;
+  const track = family.track === undefined ? id : `${family.track}/${id}`;
   const circumstances = { traffic: host.traffic, track, recorded: undefined, soon: false, post, signal };
   const connected = await connectionBeside(family.connected, { model: definition?.model, settings }, circumstances);
   if (connected.key !== undefined) family.keys.add(connected.key);
+  const fault = whyTooLong(wanted.prompt, connected.info);
+  if (fault !== undefined) throw new KodaError("usage", `its prompt is too long: ${fault}`);
+  const tooFew = whyNoTools(definition, settings.tools);
+  if (tooFew !== undefined) post({ type: "notice", level: "warn", code: "agent", message: tooFew });
   const stance = await stanceFor(family, child, connected);
   const session = held.use(sessionFor(family, child, stance));
   const skills = skillsFrom(stance.catalog.current.tools, family.skills);
@@ -204,12 +219,13 @@ function forkOf(history: SessionInfo, { session: id, call: own }: WantedAgent, s
 }
 
 /** An answer that came after its parent was killed is cut as any other. */
-function leftNote({ id, session, call, answer }: LeftAgent, { parts }: Conversation): ItemOf<"note"> {
+function leftNote({ id, session, call, isKept, answer }: LeftAgent, { parts }: Conversation): ItemOf<"note"> {
   if (answer !== undefined) {
     const asked = { session, call, outputs: parts.session.outputs };
     return answerNote(`"${id}"`, agentResult({ outcome: { status: "done", text: answer }, files: undefined }, asked));
   }
-  const text = `[koda: the background agent "${id}" was stopped when the earlier run ended, and has no answer.]`;
+  const why = isKept ? "was stopped when the earlier run ended, and" : "of the earlier run has left no session, and";
+  const text = `[koda: the background agent "${id}" ${why} has no answer.]`;
   return { kind: "note", text, agent: session };
 }
 

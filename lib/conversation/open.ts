@@ -13,6 +13,7 @@ import type { ConnectionFacts, EnvironmentFacts } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
 import { buildGate } from "../trust/gate.ts";
+import { whyNoTools } from "./agenttools.ts";
 import { wantedOf } from "./allowance.ts";
 import type { Approvals } from "./approvals.ts";
 import { agentSource, systemOf } from "./child.ts";
@@ -72,7 +73,7 @@ export async function openConversation(
       : { session: open, connected: await connect(open.environment === undefined ? undefined : open) };
   const { model, info, facts: connection, edit } = connected;
 
-  const opening = { host, session, settings, definitions, connected, post };
+  const opening = { host, session, settings, definitions, agent, connected, post };
   const { allowance, workspace } = await openProject(opening, held);
   const place = { settings, workspace, allowance, info, edit, definitions, agent, post };
   const toolkit = held.use(await openToolkit(place, signal));
@@ -105,15 +106,18 @@ type Opening = {
   session: Session;
   settings: Settings;
   definitions: Definitions;
+  agent: AgentDefinition | undefined;
   connected: Connection;
   post: (event: Event) => void;
 };
 
 /** The permissions of the conversation, and the workspace that is made by them. */
 async function openProject(opening: Opening, held: AsyncDisposableStack) {
-  const { host, session, settings, definitions, connected, post } = opening;
+  const { host, session, settings, definitions, agent, connected, post } = opening;
   const { allowance, notices } = compareWithRecord(session, { settings, info: connected.info });
   for (const notice of [...notices, ...definitionNotices(definitions)]) post(notice);
+  const tooFew = whyNoTools(agent, settings.tools);
+  if (tooFew !== undefined) post({ type: "notice", level: "warn", code: "agent", message: tooFew });
   const keyVariables = [
     ...connected.keyVariables,
     ...keyVariablesOfAgents(connected, definitions.agents, settings),

@@ -379,7 +379,6 @@ const eventSchema = z.discriminatedUnion("type", events);
 export type Event = z.infer<typeof eventSchema>;
 export type EventOf<T extends Event["type"]> = Extract<Event, { type: T }>;
 export type Notice = EventOf<"notice">;
-export type AgentTag = EventOf<"agent">["agent"];
 export type AgentEvent = EventOf<"agent">["event"];
 export type Figures = z.infer<typeof figures>;
 

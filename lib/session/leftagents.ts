@@ -10,6 +10,8 @@ export type LeftAgent = {
   session: string;
   /** The call that started it. */
   call: string;
+  /** False when its session was removed, or never made. */
+  isKept: boolean;
   /** Its answer, if it came to its end before the run did. */
   answer: string | undefined;
 };
@@ -31,15 +33,13 @@ export function leftAgents(db: Database, session: string): LeftAgent[] {
   const counts = rows.filter((row) => !rollbacks.some(({ seq, turn }) => seq > row.seq && turn < row.turn));
   const delivered = new Set(counts.flatMap(({ agent, background }) => (background === null ? [agent] : [])));
   return counts.flatMap(({ agent, background, call }) =>
-    background === null || delivered.has(agent)
-      ? []
-      : [{ id: background, session: agent, call, answer: answerOf(db, agent) }],
+    background === null || delivered.has(agent) ? [] : [{ id: background, session: agent, call, ...fateOf(db, agent) }],
   );
 }
 
-function answerOf(db: Database, session: string): string | undefined {
+function fateOf(db: Database, session: string): Pick<LeftAgent, "isKept" | "answer"> {
   const [info] = readSessions(db, "id = ?", [session]);
-  if (info?.ended !== "complete") return undefined;
+  if (info?.ended !== "complete") return { isKept: info !== undefined, answer: undefined };
   const reply = readLive(db, session).findLast((item) => item.kind === "assistant");
-  return reply && textOfParts(reply.parts.filter((part) => part.type === "text"));
+  return { isKept: true, answer: reply && textOfParts(reply.parts.filter((part) => part.type === "text")) };
 }

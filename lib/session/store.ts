@@ -118,8 +118,8 @@ export class Store implements AsyncDisposable {
   }
 
   /** The agents that runs of this session have left without a result. */
-  leftAgents({ id, root }: Pick<SessionInfo, "id" | "root">): readonly LeftAgent[] {
-    return this.countAgents(root) === 0 ? [] : leftAgents(this.#db, id);
+  leftAgents(id: string): readonly LeftAgent[] {
+    return leftAgents(this.#db, id);
   }
 
   /** A fork that is kept though nothing is added to it. */

@@ -201,6 +201,30 @@ test("an id that the model knows stands for one agent, also when its session was
   expect(told).toEqual([expect.stringContaining('"a1"'), expect.stringContaining('"a2"')]);
 });
 
+test("a resumed session is told of its only agent when the session of that was removed", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({
+      "go on": (request) => say(request.lines.map(({ text }) => text).join("\n")),
+      go: [invoke("explore", "NEVER", { background: true }), hang()],
+      NEVER: () => hang(),
+    }),
+  );
+  const child = start(place, ["exec", "--output", "jsonl", "--session", "s", ...using(server), "go"]);
+  let session = "";
+  await follow(child).until((line) => {
+    if (line.type === "agent" && line.event.type === "session.start") ({ session } = line.event);
+    return line.type === "tool.end";
+  });
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(await koda(place, ["session", "rm", session])).toMatchObject({ exit: 0 });
+  const { end } = await exec(place, server, ["--resume", "s", "go on"]);
+  expect(end.text).toContain(
+    '[koda: the background agent "a1" of the earlier run has left no session, and has no answer.]',
+  );
+});
+
 test("what an agent connects to is among its own events, and explained to it alone", async () => {
   await using place = makePlace({}, "/var/tmp");
   // Servers number the calls of each conversation in the same way.

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { defineAgent, invoke, resultsIn, scriptFor } from "../support/agents.ts";
+import { agentEvents, defineAgent, invoke, resultsIn, scriptFor } from "../support/agents.ts";
 import { exec, koda, using } from "../support/koda.ts";
 import { call, hang, problem, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -117,4 +117,71 @@ test("an agent in mode plan is told that nothing is writable", async () => {
   const both = [look, work].sort((a, b) => Number(b?.includes("LOOK")) - Number(a?.includes("LOOK")));
   expect(both[0]).toContain("writable: nothing\n");
   expect(both[1]).toContain(`writable: ${place.project}\n`);
+});
+
+test("calls that ask an agent the same in one reply have one answer, and are no loop", async () => {
+  await using place = makePlace();
+  const same = Array.from({ length: 5 }, () => invoke("explore", "SAME"));
+  await using server = await startModelServer(scriptFor({ go: [reply(...same), say("End.")], SAME: [say("Found.")] }));
+  const { end } = await exec(place, server, ["go"]);
+  expect(server.problems).toEqual([]);
+  expect(resultsIn(server.requests.at(-1))).toEqual(same.map(() => "Found."));
+  expect([end.exit, end.agents, server.requests.length]).toEqual([0, { ok: 1, failed: 0, cancelled: 0 }, 3]);
+});
+
+test("an agent whose schema is refused takes no id from the next one", async () => {
+  await using place = makePlace();
+  const calls = [invoke("task", "ONE", { schema: { type: "nonsense" } }), invoke("task", "TWO")];
+  await using server = await startModelServer(scriptFor({ go: [reply(...calls), say("End.")], TWO: [say("Two.")] }));
+  const { events } = await exec(place, server, ["go"]);
+  expect(resultsIn(server.requests.at(-1))).toEqual([expect.stringContaining("its schema cannot be used"), "Two."]);
+  expect(agentEvents(events, "a1").length).toBeGreaterThan(1);
+});
+
+test("what leaves an agent no room in its model's window is not sent", async () => {
+  await using place = makePlace();
+  const long = "word ".repeat(11_000);
+  const window = ["--config", "model_defaults.context_window=30000"];
+  const wait = Promise.withResolvers<void>();
+  let started: unknown;
+  await using server = await startModelServer(
+    scriptFor({
+      go: (request, index) => {
+        if (index === 1) started = resultsIn(request);
+        if (index === 0) return reply(invoke("explore", long), invoke("explore", "WAIT", { background: true }));
+        if (index === 1) return call("TaskSend", { id: "a2", message: long });
+        wait.resolve();
+        return say("End.");
+      },
+      WAIT: async () => (await wait.promise, say("Waited.")),
+    }),
+  );
+  const { end } = await exec(place, server, [...window, "go"]);
+  const fault =
+    'it has about 15,715 tokens, and at most 15,000 are possible with the model "scripted". ' +
+    "Write the long part to a file, and say where it is";
+  expect(started).toEqual([
+    `The agent was not started: its prompt is too long: ${fault}`,
+    'The agent runs in the background as "a2".',
+  ]);
+  expect(resultsIn(server.requests.at(-1))).toContain(`The message was not sent: ${fault}.`);
+  expect([end.exit, end.agents, server.problems]).toEqual([0, { ok: 1, failed: 0, cancelled: 0 }, []]);
+});
+
+test("an agent that --allow-tool leaves no tools is a warning, as a run and when it is started", async () => {
+  await using place = makePlace();
+  defineAgent(place, "reader", { tools: "Read Edit" });
+  const script = () => scriptFor({ go: [invoke("reader", "CHILD"), say("End.")], CHILD: [say("No.")] });
+  const warnings = async (...flags: string[]) => {
+    await using server = await startModelServer(script());
+    const { events } = await exec(place, server, [...flags, "go"]);
+    const all = events.flatMap((event) => (event.type === "agent" ? event.event : event));
+    return all.flatMap((event) => (event.type === "notice" ? event.message : []));
+  };
+  const allow = ["--allow-tool", "Grep", "--allow-tool", "InvokeAgent"];
+  const message =
+    'The agent "reader" has no tools: it may use Read, Edit, and --allow-tool leaves only Grep, InvokeAgent';
+  expect(await warnings("--agent", "reader", ...allow)).toEqual([message]);
+  expect(await warnings(...allow)).toEqual([message]);
+  expect(await warnings(...allow, "--allow-tool", "ApplyPatch")).toEqual([]);
 });

@@ -149,9 +149,9 @@ test("an agent that a run has left is told of until an item delivers it, or its 
     parent.append({ ...result("c1", "a1"), agent: child.id, background: "a1" });
     parent.endTurn("cancelled");
   };
-  const left = () => shelf.store.leftAgents(parent.info);
+  const left = () => shelf.store.leftAgents(parent.id);
   leave();
-  expect(left()).toEqual([{ id: "a1", session: child.id, call: "c1", answer: "done" }]);
+  expect(left()).toEqual([{ id: "a1", session: child.id, call: "c1", isKept: true, answer: "done" }]);
   parent.rollback(1);
   expect(left()).toEqual([]);
   leave();
