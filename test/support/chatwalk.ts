@@ -1,6 +1,8 @@
 import { runChat } from "../../lib/chat/chat.ts";
 import type { SettingsChange } from "../../lib/chat/submission.ts";
+import type { Mode } from "../../lib/config/config.ts";
 import { Host } from "../../lib/conversation/host.ts";
+import type { SessionChoice } from "../../lib/conversation/settings.ts";
 import type { Event } from "../../lib/engine/event.ts";
 import { promptsOf } from "./chat.ts";
 import { call, type Entry, reply, say, wait } from "./model-reply.ts";
@@ -165,13 +167,37 @@ class ChatWalk {
   }
 }
 
+type ChatHere = {
+  place: Place;
+  server: ModelServer;
+  session?: SessionChoice;
+  lines: Lines;
+  problems: string[];
+  mode?: Mode;
+};
+
+/** A chat in this process, without a sandbox. */
+export function chatHere({ place, server, session, lines, problems, mode }: ChatHere): AsyncGenerator<Told, void> {
+  const host = new Host({ stop: new AbortController(), cassette: { loose: false } });
+  const first = mode === undefined ? [] : [{ mode }];
+  return runChat(host, {
+    lines,
+    own: { look: () => {}, has: () => false },
+    settings: (changes) =>
+      settingsIn(place, server, { ...(session && { session }), overrides: overridesOf([...first, ...changes]) }),
+    remember: async () => {},
+    conclude: async (outcome) => outcome,
+    report: async (error) => void problems.push(`a bug: ${error instanceof Error ? error.stack : String(error)}`),
+  });
+}
+
 function overridesOf(changes: readonly SettingsChange[]) {
   const mode = changes.findLast((change) => change.mode !== undefined)?.mode;
   return mode === undefined ? {} : { mode: { value: mode, flag: "--mode" as const } };
 }
 
 /** Lines that are pushed, to be read as they come. */
-class Lines implements AsyncIterable<string> {
+export class Lines implements AsyncIterable<string> {
   readonly #lines: string[] = [];
   #wake = Promise.withResolvers<void>();
   #isOver = false;
