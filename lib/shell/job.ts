@@ -1,6 +1,6 @@
 import { within } from "../async/within.ts";
 import { graceMs, isGroupAlive, killNow, terminate, waitUntilGone } from "../system/kill.ts";
-import { livingProcesses, type ProcessStat } from "../system/procstat.ts";
+import { childrenOf, livingProcesses, type ProcessStat, statOf } from "../system/procstat.ts";
 import type { Drain } from "./drain.ts";
 import { type Mark, marked } from "./marks.ts";
 import type { Spawned } from "./spawn.ts";
@@ -142,7 +142,15 @@ export class Job {
     let isReported = false;
     const reported = report?.gone.then(() => void (isReported = true));
     await within(exitMs, Promise.race([process.exited, reported ?? process.exited]));
-    return isReported || (this.#hasExited && (await waitUntilGone(() => this.#group(), exitMs)));
+    // On a busy machine the report takes longer.
+    return isReported || (await waitUntilGone(() => (this.#hasExited ? this.#group() : this.#collected()), exitMs));
+  }
+
+  /** All of the namespace that its process for the dead has not collected yet; the leader where that cannot be seen. */
+  #collected(): readonly number[] {
+    const collectors = childrenOf(this.pid);
+    if (collectors === undefined) return statOf(this.pid) === undefined ? [] : [this.pid];
+    return collectors.flatMap((collector) => childrenOf(collector) ?? collector);
   }
 
   #terminate(cause: StopCause): void {

@@ -1,8 +1,6 @@
-import { readFileSync } from "node:fs";
-import { unlessRefused } from "../errors.ts";
 import { sendSignal } from "../system/kill.ts";
 import { becomeSubreaper, reap } from "../system/libc.ts";
-import { livingProcesses, type ProcessStat, statOf } from "../system/procstat.ts";
+import { childrenOf, livingProcesses, type ProcessStat, statOf } from "../system/procstat.ts";
 import { isUsers } from "./marks.ts";
 
 /**
@@ -93,15 +91,6 @@ function stopped(pid: number): number[] {
 function isAliveAnd(passes: (process: ProcessStat) => boolean, pid: number): boolean {
   const found = statOf(pid);
   return found !== undefined && !found.isDead && passes(found);
-}
-
-/** Dead ones too. Undefined where that cannot be seen. */
-function childrenOf(pid: number): number[] | undefined {
-  const children = unlessRefused(() => readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1"));
-  return children
-    ?.split(" ")
-    .filter((child) => child !== "")
-    .map(Number);
 }
 
 function descendants(all: readonly ProcessStat[], root: number): ProcessStat[] {

@@ -66,6 +66,15 @@ export function livingProcesses(): ProcessStat[] | undefined {
   });
 }
 
+/** Dead ones too. Undefined when there is no such process, or that cannot be seen. */
+export function childrenOf(pid: number): number[] | undefined {
+  const children = unlessRefused(() => readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1"));
+  return children
+    ?.split(" ")
+    .filter((child) => child !== "")
+    .map(Number);
+}
+
 /** Undefined where that cannot be seen. */
 export function hasLivingMember(group: number): boolean | undefined {
   return livingProcesses()?.some((process) => process.group === group);
