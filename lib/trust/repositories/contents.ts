@@ -13,9 +13,12 @@ export type Danger = { part: string; reason: string };
 /** How many more entries will be looked at. */
 type EntryBudget = { entries: number };
 
-/** Files at the top by which git does nothing: those in capitals (`ORIG_HEAD`) among them, and its locks. */
+/**
+ * Files at the top by which git does nothing: those in capitals (`ORIG_HEAD`) among them, and its locks. Of `config` it
+ * is the lock alone, since the file is judged.
+ */
 const harmlessFile =
-  /^([A-Z]+(_[A-Z]+)*|description|index|sharedindex\.[0-9a-f]+|packed-refs(\.new)?|shallow|gc\.(log|pid)|locked|next-index-\d+|index\.stash\.\d+|(shallow|sharedindex)_\w{6}|fast_import_crash_\d+|t\w{6}|ADD_EDIT\.patch|addp-hunk-edit\.diff|\.[A-Z_]+\.sw[a-p])$/;
+  /^([A-Z]+(_[A-Z]+)*|config(\.worktree)?|description|index|sharedindex\.[0-9a-f]+|packed-refs(\.new)?|shallow|gc\.(log|pid)|locked|next-index-\d+|index\.stash\.\d+|(shallow|sharedindex)_\w{6}|fast_import_crash_\d+|t\w{6}|ADD_EDIT\.patch|addp-hunk-edit\.diff|\.[A-Z_]+\.sw[a-p])$/;
 
 /** Directories of which git follows nothing but symlinks. */
 const harmlessDirectories: ReadonlySet<string> = new Set(["refs", "logs", "info", "reftable", "rr-cache"]);

@@ -259,6 +259,8 @@ const harmless: [title: string, files: Files][] = [
       AUTO_MERGE: "",
       index: "",
       "index.lock": "",
+      "config.lock": "[core]",
+      "config.worktree.lock": "",
       "packed-refs": "",
       shallow: "",
       description: "",
