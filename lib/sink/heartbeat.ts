@@ -34,7 +34,9 @@ export class Heartbeat {
     const now = performance.now();
     const quietSince = Math.min(Math.max(this.#log.quietSince(), activity.since), now);
     const silenceMs = Math.min(Math.max(this.#everyMs, quietSince - activity.since), longestSilenceMs);
-    this.#timer = setTimeout(() => this.#beat(activity, quietSince), quietSince + silenceMs - now).unref();
+    // It is too late already when something else held up the process.
+    const restMs = Math.max(0, quietSince + silenceMs - now);
+    this.#timer = setTimeout(() => this.#beat(activity, quietSince), restMs).unref();
   }
 
   /** Synchronous, so that there is never more than one timer. */
