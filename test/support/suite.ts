@@ -10,7 +10,7 @@ import { type Case, casesIn, linesByFolder, linesOfSkipped } from "./report.ts";
  * without a word. What failed runs once more by itself, to tell which tests fail only beside others: they have failed.
  */
 export async function runSuite(chosen: readonly string[]): Promise<number> {
-  const { cases, exitCode } = await runTests([`--parallel=${workers}`, ...chosen]);
+  const { cases, exitCode } = await runTests([`--parallel=${workers}`, `--timings=${timings}`, ...chosen]);
   const failed = cases.filter(({ outcome }) => outcome === "failed");
   const skipped = cases.filter(({ outcome }) => outcome === "skipped").length;
   const flaky = await passedAlone(failed);
@@ -27,6 +27,9 @@ export async function runSuite(chosen: readonly string[]): Promise<number> {
 
 /** One more than processors: a test often waits for a limit, a retry or a process to end. */
 const workers = availableParallelism() + 1;
+
+/** Of each file, so that the slowest begin first. `--update-timings` writes what a run took. */
+const timings = join(import.meta.dir, "timings.json");
 
 type Totals = { passed: number; failed: number; skipped: number };
 
