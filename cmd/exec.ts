@@ -95,7 +95,8 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   if (prompt.status === "rejected" && !failed.signal.aborted) throw prompt.reason;
   if (opened.status === "rejected") throw opened.reason;
   if (prompt.status === "rejected") throw prompt.reason;
-  // The build makes the JIT reluctant, which suits start-up code. The first request and command are mostly that too.
+  // The build makes the JIT reluctant, which suits start-up code. The first request and command are mostly that too, and
+  // while a long log is read the compiler's threads take more than compiled code saves.
   setTimeout(() => Bun.unsafe.setJITPolicy(1), startUpMs).unref();
   const { conversation, settings } = opened.value;
   const { parts, late } = prompt.value;
@@ -117,8 +118,6 @@ async function openFor(options: ExecOptions, host: Host, { delivery, soon }: Ope
   const settings = await settingsOf(options);
   const patch = await openOutputs(delivery, { writable: writableRoots(settings), signal: host.signal });
   host.clocks.start(settings.loaded.config.limits);
-  // A long log is read with the same few functions.
-  if (settings.session.kind !== "new") Bun.unsafe.setJITPolicy(1);
   const conversation = await openConversation(host, { settings, own: ownOutput(options), patch, soon }, host.signal);
   return { conversation, settings };
 }
