@@ -1,5 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Event } from "../../lib/engine/event.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { resultsIn, scriptFor } from "../support/agents.ts";
@@ -149,3 +151,33 @@ test("the result of an agent is not lost when the call that stops it is interrup
   const second = await Array.fromAsync(conversation.run({ prompt }, host.signal));
   expect(JSON.stringify(second.filter(({ type }) => type === "text.done"))).toContain("the agent was stopped");
 }, 30_000);
+
+test("commands of an agent that runs write by the mode that its parent has at the moment, whatever they look like", async () => {
+  // Not in /tmp, which is another one for commands.
+  await using place = makePlace({ "a.txt": "a\n" }, "/var/tmp");
+  const compare = "echo x > made; true";
+  for (const args of ["init -q", "add .", "config user.name x", "config user.email x", "commit -qm x"])
+    Bun.spawnSync(["git", ...args.split(" ")], { cwd: place.project, env: place.env });
+  Bun.spawnSync(["git", "config", "diff.external", compare], { cwd: place.project, env: place.env });
+  place.write("a.txt", "b\n");
+  const made = join(place.project, "made");
+  const written: boolean[] = [];
+  const modes = ["plan", "auto"] as const;
+  await using server = await startModelServer(
+    scriptFor({
+      go: [call("InvokeAgent", { agent: "task", prompt: "WORK" }), say("End.")],
+      WORK: (_, index) => {
+        if (index > 0) written.push(existsSync(made));
+        rmSync(made, { force: true });
+        const mode = modes[index - 1];
+        if (mode !== undefined) conversation.change({ mode });
+        return index > modes.length ? say("Done.") : call("Bash", { command: "git diff; true" });
+      },
+    }),
+  );
+  const { host, conversation } = await openWith(place, server, { sandboxed: true });
+  await using _ = host;
+  await Array.fromAsync(conversation.run({ prompt }, host.signal));
+  expect(written).toEqual([true, false, true]);
+  expect(conversation.totals.tools).toEqual({ ok: 4, failed: 0, denied: 0 });
+});

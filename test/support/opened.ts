@@ -8,9 +8,9 @@ import type { SessionChoice, Settings } from "../../lib/conversation/settings.ts
 import type { ModelServer } from "./model-server.ts";
 import type { Place } from "./place.ts";
 
-type Options = { overrides?: Overrides; session?: SessionChoice };
+type Options = { overrides?: Overrides; session?: SessionChoice; sandboxed?: boolean };
 
-/** A conversation as `koda exec` opens it, in this process and without a sandbox. */
+/** A conversation as `koda exec` opens it, in this process. */
 export async function openWith(place: Place, server: ModelServer, options: Options = {}) {
   const host = new Host({ stop: new AbortController(), cassette: { loose: false } });
   const settings = await settingsIn(place, server, options);
@@ -19,11 +19,11 @@ export async function openWith(place: Place, server: ModelServer, options: Optio
   return { host, conversation };
 }
 
-/** The settings of a run in this process, without a sandbox. */
+/** The settings of a run in this process. */
 export async function settingsIn(
   place: Place,
   server: ModelServer,
-  { overrides, session }: Options = {},
+  { overrides, session, sandboxed = false }: Options = {},
 ): Promise<Settings> {
   const { env, project: root, home } = place;
   const flags: Overrides = {
@@ -48,7 +48,7 @@ export async function settingsIn(
     session: session ?? { kind: "new" },
     wait: { ms: 0, note: () => {} },
     waitLimitMs: 0,
-    sandboxed: false,
+    sandboxed,
     bare: false,
     tools: { allow: [], deny: [] },
     endpoint: { baseUrl: server.url },
