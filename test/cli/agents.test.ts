@@ -221,6 +221,15 @@ test("the same question to an agent is answered from memory, until something may
   expect(answers).toEqual(["answer 1", "answer 1", "answer 2", "answer 2", "answer 3"]);
 });
 
+test("an answer of an agent that may not have finished is not kept", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({ go: [askAgain, askAgain, say("End.")], SAME: () => say("Now I will look at it:") }),
+  );
+  const { end } = await exec(place, server, ["go"]);
+  expect(end.agents).toEqual({ ok: 2, failed: 0, cancelled: 0 });
+});
+
 test("two agents that change one file are told so, and no change is lost", async () => {
   await using place = makePlace({ "a.txt": "one\ntwo\n" });
   const both = Promise.withResolvers<void>();

@@ -2,10 +2,11 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { type AgentObserver, runAgent } from "../../lib/conversation/agentrun.ts";
 import type { Event } from "../../lib/engine/event.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { resultsIn, scriptFor } from "../support/agents.ts";
-import { prompt as words } from "../support/conversation.ts";
+import { openScene, prompt as words, said, scripted } from "../support/conversation.ts";
 import { call, hang, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { databaseIn, openWith } from "../support/opened.ts";
@@ -180,4 +181,21 @@ test("commands of an agent that runs write by the mode that its parent has at th
   await Array.fromAsync(conversation.run({ prompt }, host.signal));
   expect(written).toEqual([true, false, true]);
   expect(conversation.totals.tools).toEqual({ ok: 4, failed: 0, denied: 0 });
+});
+
+test("a message that comes after the last request of an agent is answered before it ends", async () => {
+  await using scene = await openScene(scripted(said("First."), said("Second.")));
+  const { conversation: child, host } = scene;
+  const messages = ["More."];
+  const observer: AgentObserver = {
+    onOpen() {},
+    onOver() {},
+    onEvent(event) {
+      if (event.type === "turn.end") for (const text of messages.splice(0)) child.inbox.add([{ type: "text", text }]);
+    },
+  };
+  const wanted = { id: "a1", name: "explore", prompt: "Look.", call: "c1", session: child.parts.session.id };
+  const run = { wanted, open: async () => child, request: { prompt: words }, post: () => {}, observer };
+  const { outcome } = await runAgent(run, host.signal);
+  expect(outcome).toMatchObject({ status: "done", text: "First.\n\nSecond." });
 });
