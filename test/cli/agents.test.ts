@@ -221,6 +221,18 @@ test("the same question to an agent is answered from memory, until something may
   expect(answers).toEqual(["answer 1", "answer 1", "answer 2", "answer 2", "answer 3"]);
 });
 
+test("a change that an agent has made is one of the task that asked for it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(
+    scriptFor({
+      "Fix the typo": [invoke("task", "WORK"), say("I fixed it.")],
+      WORK: [call("Write", { path: "a.txt", content: "fixed\n" }), say("Written.")],
+    }),
+  );
+  const { end } = await exec(place, server, ["Fix the typo in a.txt"]);
+  expect([end.text, end.incomplete, server.requests.length]).toEqual(["I fixed it.", undefined, 4]);
+});
+
 test("an answer of an agent that may not have finished is not kept", async () => {
   await using place = makePlace();
   await using server = await startModelServer(
