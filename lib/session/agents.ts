@@ -95,7 +95,7 @@ export function* itemsAndAgents(session: SessionReading): Generator<LoggedItem |
 
 /** The agent's name, and a prefix of its id that commands take. */
 export function agentLabel({ id, session }: WrittenAgent): string {
-  return session === undefined ? `${id}: its session was removed` : `${session.info.agent ?? ""} (${session.shortId})`;
+  return session === undefined ? `${id}: no session of it is left` : `${session.info.agent ?? ""} (${session.shortId})`;
 }
 
 /** Throws `usage`, with this advice, for the session of an agent: it goes on only with its parent. */

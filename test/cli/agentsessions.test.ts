@@ -225,10 +225,10 @@ test("rm deletes a session with its agents, and an agent's session alone", async
   const { explore, fork, review } = recordAgents(place);
   expect(await session(place, "rm", explore)).toBe(`Deleted ${explore}  Where is it?\n`);
   expect(await session(place, "show", "parent")).toContain(
-    `In lib/walrus.\n\n[agent ${explore}: its session was removed]\n`,
+    `In lib/walrus.\n\n[agent ${explore}: no session of it is left]\n`,
   );
   for (const format of ["markdown", "html"])
-    expect(await session(place, "export", "parent", "--format", format)).toContain(": its session was removed");
+    expect(await session(place, "export", "parent", "--format", format)).toContain(": no session of it is left");
   const jsonl = await session(place, "export", "parent", "--format", "jsonl");
   expect(jsonl).toContain(`{"kind":"agent","id":"${explore}","removed":true}\n`);
   const atif = JSON.parse(await session(place, "export", "parent", "--format", "atif"));
@@ -299,7 +299,7 @@ test("a fork shows the agents of the turns that it shares for as long as they ex
   expect(await json(place, "list")).toContainEqual(expect.objectContaining({ id: copy, tokens: null }));
   await session(place, "rm", "parent");
   expect(idsIn(place)).toEqual([copy]);
-  expect(await session(place, "show", copy)).toContain(`[agent ${explore}: its session was removed]`);
+  expect(await session(place, "show", copy)).toContain(`[agent ${explore}: no session of it is left]`);
   expect(await session(place, "show", copy)).not.toContain(review);
 });
 
