@@ -95,8 +95,8 @@ async function open(options: ExecOptions, host: Host, delivery: Delivering) {
   if (prompt.status === "rejected" && !failed.signal.aborted) throw prompt.reason;
   if (opened.status === "rejected") throw opened.reason;
   if (prompt.status === "rejected") throw prompt.reason;
-  // The build makes the JIT reluctant, which suits start-up code. The first request and command are mostly that too, and
-  // while a long log is read the compiler's threads take more than compiled code saves.
+  // The build makes the JIT reluctant, which suits start-up code. The first request and command are mostly that too,
+  // and while a long log is read the compiler's threads take more than compiled code saves.
   setTimeout(() => Bun.unsafe.setJITPolicy(1), startUpMs).unref();
   const { conversation, settings } = opened.value;
   const { parts, late } = prompt.value;

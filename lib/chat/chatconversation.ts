@@ -10,7 +10,7 @@ import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { KodaError } from "../errors.ts";
-import type { Queue } from "./queue.ts";
+import type { Queue, Submitted } from "./queue.ts";
 import type { SettingsChange } from "./submission.ts";
 
 export type ChatSettings = {
@@ -49,12 +49,19 @@ export class ChatConversation {
   /** Settings hold from the next turn, all of them or none. */
   async *change(change: SettingsChange, signal = this.#host.signal): AsyncGenerator<Event, unknown> {
     const settings = await this.#settings.settings([...this.#changes, change]);
-    const { mode, ...others } = change;
-    if (Object.values(others).some((value) => value !== undefined)) yield* this.#reopen(settings);
-    else if (mode !== undefined) yield* this.#changeMode(settings, signal);
+    const { mode, model, effort, ...others } = change;
+    const isInPlace = Object.values(others).every((value) => value === undefined);
+    const isModel = model !== undefined || effort !== undefined;
+    const stance = isInPlace && isModel ? await this.conversation.parts.withModel?.(settings) : undefined;
+    if (!isInPlace || (isModel && stance === undefined)) yield* this.#reopen(settings);
+    else {
+      if (mode !== undefined) yield* this.#changeMode(settings, signal);
+      const { allowance: _, ...changed } = stance ?? this.conversation.stance;
+      this.conversation.change(changed);
+    }
     this.#changes.push(change);
-    const { name: model, provider } = this.conversation.stance.info;
-    return { model, provider, mode: this.conversation.authority.mode, cwd: settings.root };
+    const { name, provider } = this.conversation.stance.info;
+    return { model: name, provider, mode: this.conversation.authority.mode, cwd: settings.root };
   }
 
   /** Programs of MCP servers may write in mode auto alone, so they are started again. */
@@ -88,7 +95,7 @@ export class ChatConversation {
     const before = this.conversation;
     assertIdle(before);
     const old = await this.#settings.settings(this.#changes);
-    const earlier = before.handOver({ withSession: true });
+    const earlier = before.handOver();
     yield* before.parts.events.until(before[Symbol.asyncDispose]());
     try {
       yield* this.#open(settings, earlier);
@@ -98,22 +105,20 @@ export class ChatConversation {
     }
   }
 
-  async *clear(last: Outcome, queue: Queue): AsyncGenerator<Event, unknown> {
+  /** Another session, which goes on with what was submitted to this one. */
+  async *clear(job: Submitted, { last, queue }: { last: Outcome; queue: Queue }): AsyncGenerator<Event, unknown> {
     const before = this.conversation;
     assertIdle(before);
-    const from = this.conversation.parts.session.id;
     const settings = await this.#settings.settings(this.#changes);
     yield* before.end(last, this.#host.signal);
-    const earlier = before.handOver({ withSession: false });
+    const { session, ...earlier } = before.handOver();
+    // Closed last: an empty session is deleted with its submissions.
+    await using _ = session;
     yield* before.parts.events.until(before[Symbol.asyncDispose]());
     yield* this.#open({ ...settings, session: { kind: "new" } }, earlier);
     const { submissions, id } = this.conversation.parts.session;
-    const { waiting } = queue;
-    submissions.adopt(
-      from,
-      waiting.map((job) => job.id),
-    );
-    for (const job of waiting) job.kept = submissions;
+    submissions.adopt(session.id);
+    for (const each of [job, ...queue.waiting]) each.kept = submissions;
     return { session: id };
   }
 

@@ -11,7 +11,7 @@ type Owner = {
   hands: Hands;
   agents: AgentCalls;
   authority: Authority;
-  contextWindow: number;
+  contextWindow: () => number;
 };
 
 /** Makes the contexts of a conversation's calls. */
@@ -44,7 +44,7 @@ export class CallContexts {
       outputs,
       recall,
       todo,
-      contextWindow,
+      contextWindow: contextWindow(),
     };
   };
 }

@@ -35,7 +35,6 @@ import type { Toolkit } from "./toolkit.ts";
 type Family = {
   settings: Settings;
   store: Store;
-  connected: Connection;
   toolkit: Toolkit;
   skills: Skills;
   agents: Agents;
@@ -114,7 +113,11 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
   const post = (event: Event) => events.post(event);
   const track = family.track === undefined ? id : `${family.track}/${id}`;
   const circumstances = { traffic: host.traffic, track, recorded: undefined, soon: false, post, signal };
-  const connected = await connectionBeside(family.connected, { model: definition?.model, settings }, circumstances);
+  const connected = await connectionBeside(
+    parent.stance.connected,
+    { model: definition?.model, settings },
+    circumstances,
+  );
   if (connected.key !== undefined) family.keys.add(connected.key);
   const fault = whyTooLong(wanted.prompt, connected.info);
   if (fault !== undefined) throw new KodaError("usage", `its prompt is too long: ${fault}`);
@@ -130,7 +133,6 @@ async function openAgent(family: Family, child: Child, signal: AbortSignal): Pro
     workspace,
     session,
     stance,
-    connected,
     skills,
     plugins: noPlugins,
     isChild: true,
@@ -166,6 +168,7 @@ async function stanceFor(family: Family, { parent, definition, offer }: Child, c
   return {
     model,
     info,
+    connected,
     // The tools are a part of the prompt that the provider has in its cache.
     catalog: definition === undefined ? unchanging(offer) : await catalogFor(definition, family, connected),
     allowance: { ...allowance, mode },

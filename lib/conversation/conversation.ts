@@ -17,6 +17,7 @@ import { noUsage } from "../model/usage.ts";
 import { textOfParts } from "../session/content.ts";
 import type { ItemOf } from "../session/item.ts";
 import { promptTitle } from "../session/log.ts";
+import type { Session } from "../session/session.ts";
 import { finishName } from "../tools/finish.ts";
 import type { GatedCall } from "../trust/gate.ts";
 import { executableChanges } from "../worktree/executable.ts";
@@ -87,7 +88,7 @@ export class Conversation implements AsyncDisposable {
     this.agents = new AgentPool(this);
     this.inbox = new Inbox(this.agents.background);
     this.#hands = workspace.open((event) => events.post(event));
-    const { contextWindow } = stance.info;
+    const contextWindow = () => this.#stance.info.contextWindow;
     const { agents, authority } = this;
     this.#contexts = new CallContexts({ session, workspace, hands: this.#hands, agents, authority, contextWindow });
     const isResumed = parent === undefined;
@@ -110,9 +111,10 @@ export class Conversation implements AsyncDisposable {
     return this.#stance;
   }
 
-  /** Holds from the next turn; for agents that run now from their next call. */
-  change({ mode }: { mode: Mode }): void {
-    this.#stance = { ...this.#stance, allowance: { ...this.#stance.allowance, mode } };
+  /** Holds from the next turn; the mode for agents that run now from their next call. */
+  change(stance: Partial<Omit<Stance, "allowance">> & { mode?: Mode }): void {
+    const { mode = this.#stance.allowance.mode, ...others } = stance;
+    this.#stance = { ...this.#stance, ...others, allowance: { ...this.#stance.allowance, mode } };
   }
 
   /** One turn. The signal ends this turn only. */
@@ -129,7 +131,13 @@ export class Conversation implements AsyncDisposable {
       const left = !this.#hasBegun && session.resumed ? agents?.leftBefore(this) : [];
       this.#hasBegun = true;
       const { contextWindow } = turn.info;
-      const told = { environment: environment(this.authority.mode), left: left ?? [], skills, events, contextWindow };
+      const told = {
+        environment: environment(this.#stance, this.authority.mode),
+        left: left ?? [],
+        skills,
+        events,
+        contextWindow,
+      };
       const opening = openingItems(request, told);
       return yield* runTurn(turn, [...opening, ...words], stop);
     } finally {
@@ -170,14 +178,12 @@ export class Conversation implements AsyncDisposable {
     else this.inbox.addNote(item);
   }
 
-  /** For the next conversation of a chat; with its session, which is not closed with it then. */
-  handOver({ withSession }: { withSession: boolean }): Earlier {
+  /** For the next conversation of a chat. Its session is not closed with it then. */
+  handOver(): Earlier & { session: Session } {
     const { ledger, session } = this.parts;
-    this.#keepsSession = withSession;
-    const { paths } = this.changes;
-    const { counts } = this.agents;
-    const earlier = { ledger, paths, agents: counts, executable: this.totals.executableChanges };
-    return { ...earlier, ...(withSession && { session }) };
+    this.#keepsSession = true;
+    const { executableChanges: executable } = this.totals;
+    return { session, ledger, paths: this.changes.paths, agents: this.agents.counts, executable };
   }
 
   /** An agent of this conversation may have written. */
@@ -268,7 +274,7 @@ export class Conversation implements AsyncDisposable {
       task: taskOf(prompt, { mayWrite: authority.turnMode === "auto" && canEdit(tools), todo: session.todo }),
       judge: new AnswerJudge({ schema, requiresFinish: offers(finishName), counts: ledger.calls }),
       activeSkills: () => authority.activeSkills(),
-      environment: () => this.parts.environment(authority.turnMode),
+      environment: () => this.parts.environment(this.#stance, authority.turnMode),
       inbox: this.inbox,
       settle: async () => (isLast ? this.agents[Symbol.asyncDispose]() : undefined),
       loop: new LoopGuard(),

@@ -22,7 +22,7 @@ import type { Workspace } from "./workspace.ts";
 
 /** The part of a chat's earlier conversation that its next one goes on with. */
 export type Earlier = {
-  /** Absent when the next one is about something else: its session is closed. */
+  /** Absent when the next one begins another session. */
   session?: Session;
   ledger: Ledger;
   paths: ReadonlySet<string>;
@@ -44,6 +44,8 @@ export type ConversationParts = {
   agents?: AgentSource;
   /** Absent for an agent. */
   definitions?: Definitions;
+  /** The stance with another model; undefined when that takes another sandbox. Absent for an agent. */
+  withModel?: (settings: Settings) => Promise<Stance | undefined>;
   ledger: Ledger;
   earlier?: Earlier | undefined;
   /** Absent where nobody can be asked. */
@@ -54,7 +56,7 @@ export type ConversationParts = {
   /** The first event, without the title of a new session. */
   start: EventOf<"session.start">;
   /** The environment as far as the model does not know it yet. */
-  environment: (mode: Mode) => ItemOf<"environment"> | undefined;
+  environment: (stance: Stance, mode: Mode) => ItemOf<"environment"> | undefined;
   settings: Pick<Settings, "env" | "dataDirectory" | "database" | "loaded">;
   own: OwnOutput;
   /** For --patch. */

@@ -3,7 +3,6 @@ import type { Plugins } from "../agents/plugins.ts";
 import type { Skills } from "../agents/skills.ts";
 import { readOnly } from "../sandbox/policy/policy.ts";
 import type { Session } from "../session/session.ts";
-import type { Connection } from "./connection.ts";
 import type { ConversationParts } from "./conversationparts.ts";
 import { environmentItem } from "./environment.ts";
 import type { Host } from "./host.ts";
@@ -19,7 +18,6 @@ type Facts = {
   workspace: Workspace;
   session: Session;
   stance: Stance;
-  connected: Connection;
   toolkit: Pick<Toolkit, "instructions" | "currentInstructions" | "servers">;
   /** Those that the model can load. */
   skills: Skills;
@@ -32,24 +30,25 @@ type Facts = {
 
 /** The first event of a conversation, and the environment that its model is told. */
 export function introduction(facts: Facts): Pick<ConversationParts, "start" | "environment"> {
-  const { host, settings, workspace, session, stance, connected, toolkit, skills, plugins, agent, isChild } = facts;
-  const { facts: connection, effort } = connected;
-  const told = { settings, workspace, connection, skills, agent: agent?.name };
-  const { allowance, info } = stance;
+  const { host, settings, workspace, session, stance, toolkit, skills, plugins, agent, isChild } = facts;
+  const told = { settings, workspace, skills, agent: agent?.name };
+  const { facts: connection, effort } = stance.connected;
   return {
     start: startEvent({
       ...told,
       session,
       stance,
+      connection,
       effort,
       isReplay: host.traffic.replayed !== undefined,
       instructions: toolkit.instructions,
       servers: toolkit.servers.statuses,
       plugins,
     }),
-    environment: (mode) =>
+    environment: ({ allowance, info, connected }, mode) =>
       environmentItem(session, {
         ...told,
+        connection: connected.facts,
         instructions: toolkit.currentInstructions(),
         workspace: isChild && mode !== "auto" ? { policy: readOnly(workspace.policy) } : workspace,
         allowance: { ...allowance, mode },

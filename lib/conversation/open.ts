@@ -1,4 +1,5 @@
 import type { AgentDefinition } from "../agents/agents.ts";
+import type { Skills } from "../agents/skills.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
@@ -29,8 +30,9 @@ import { serverVariables } from "./servers.ts";
 import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { openUserHooks } from "./userhooks.ts";
-import { type Definitions, definitionNotices, definitionsFor, directoriesOf } from "./definitions.ts";
-import { openToolkit } from "./toolkit.ts";
+import { type Definitions, definitionNotices, definitionsFor, directoriesOf, sourceOf } from "./definitions.ts";
+import type { Stance } from "./stance.ts";
+import { openToolkit, type Toolkit } from "./toolkit.ts";
 import ownSystem from "./system.md" with { type: "text" };
 import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
@@ -70,7 +72,7 @@ export async function openConversation(
   const { session, connected } =
     open === undefined
       ? await openConnected(store, { settings, recorded, connect, held }, signal)
-      : { session: open, connected: await connect(open.environment === undefined ? undefined : open) };
+      : { session: open, connected: await connect(knownOf(open)) };
   const { model, info, facts: connection, edit } = connected;
 
   const opening = { host, session, settings, definitions, agent, connected, post };
@@ -79,17 +81,26 @@ export async function openConversation(
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const choice = toolChoice(settings);
-  const stance = { model, info, catalog, gateFor: (mode: Mode) => buildGate({ mode, ...choice }), allowance };
+  const gateFor = (mode: Mode) => buildGate({ mode, ...choice });
+  const stance: Stance = { model, info, connected, catalog, gateFor, allowance };
   const { skills, prompts, agents, plugins } = definitions;
   const keys = new Set(connected.key === undefined ? [] : [connected.key]);
-  const introduced = { host, settings, workspace, session, stance, connected, toolkit, plugins, agent };
+  const introduced = { host, settings, workspace, session, stance, toolkit, plugins, agent };
   const { traffic } = host;
-  const family = { settings, store, connected, toolkit, skills, agents, keys, session: session.info, traffic, track };
+  const family = { settings, store, toolkit, skills, agents, keys, session: session.info, traffic, track };
   const system = agent === undefined ? ownSystem : systemOf(agent);
   const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings, definitions };
+  const withModel = async (changed: Settings): Promise<Stance | undefined> => {
+    const known = { traffic, track, recorded: knownOf(session), soon: false, post, signal };
+    const other = await connectionFor(settingsAs(agent, changed), known);
+    if (!workspace.hides(other.keyVariables)) return undefined;
+    if (other.key !== undefined) keys.add(other.key);
+    return await withConnection(stance, other, { toolkit, skills });
+  };
   const conversation = new Conversation({
     ...introduction({ ...introduced, skills: toolkit.skills }),
     agents: agentSource(family),
+    withModel,
     ...opened,
     ledger: others.earlier?.ledger ?? openLedger(limitsOf(settings, agent)),
     ...others,
@@ -99,6 +110,22 @@ export async function openConversation(
   });
   held.move();
   return conversation;
+}
+
+/** The stance with another model, which may be offered other tools. */
+async function withConnection(
+  stance: Stance,
+  connected: Connection,
+  { toolkit, skills }: { toolkit: Toolkit; skills: Skills },
+): Promise<Stance> {
+  const { model, info, edit } = connected;
+  const catalog = await toolkit.catalogFor({ edit, skills: sourceOf(skills, info) });
+  return { ...stance, model, info, connected, catalog };
+}
+
+/** The record of a session that has one. */
+function knownOf(session: Session): Recorded | undefined {
+  return session.environment === undefined ? undefined : session;
 }
 
 type Opening = {

@@ -24,6 +24,8 @@ export type Toolkit = AsyncDisposable & {
   readonly servers: ServerSet;
   /** Koda's own tools as another model of the run is offered them. */
   builtInFor(options: Pick<ToolOptions, "edit" | "skills">): readonly Tool[];
+  /** The catalog that another model is offered. */
+  catalogFor(options: Pick<ToolOptions, "edit" | "skills">): Promise<ToolCatalog>;
   /** The tools of servers that may be used, as they are offered. */
   choose(offer: Offer): readonly Tool[];
   /** Those that the model can load. */
@@ -58,13 +60,15 @@ export async function openToolkit(place: Place, signal: AbortSignal): Promise<To
   const builtInFor = (options: Pick<ToolOptions, "edit" | "skills">) =>
     namedTools(agent, toolsOf(settings, { ...options, withoutCommands, agents }));
   const choose = (offer: Offer) => namedTools(agent, offeredByServers(offer, settings));
-  const builtIn = builtInFor({ edit, skills: sourceOf(skills, info) });
-  const catalog = await ToolCatalog.open({ builtIn, servers, choose });
+  const catalogFor = (options: Pick<ToolOptions, "edit" | "skills">) =>
+    ToolCatalog.open({ builtIn: builtInFor(options), servers, choose });
+  const catalog = await catalogFor({ edit, skills: sourceOf(skills, info) });
   const opened = held.move();
   return {
     catalog,
     servers,
     builtInFor,
+    catalogFor,
     choose,
     skills: skillsFrom(catalog.current.tools, skills),
     instructions,

@@ -15,8 +15,8 @@ export type Submissions = {
   accept(id: string, body: string): void;
   take(id: string): void;
   answer(id: string, reply: string): void;
-  /** Takes over those that another session has accepted. */
-  adopt(from: string, ids: readonly string[]): void;
+  /** Takes over those of another session. */
+  adopt(from: string): void;
   find(id: string): StoredSubmission | undefined;
   /** Those that were not answered, in the order in which they were accepted. */
   open(): StoredSubmission[];
@@ -49,11 +49,9 @@ export function openSubmissions(db: Database, { session, write }: SubmissionsOpt
           id,
         ]);
       }),
-    adopt: (from, ids) =>
+    adopt: (from) =>
       write(() => {
-        const those = "id IN (SELECT value FROM json_each(?))";
-        const values = [session, from, JSON.stringify(ids)];
-        db.run(`UPDATE submission SET session = ? WHERE session = ? AND ${those}`, values);
+        db.run("UPDATE submission SET session = ? WHERE session = ?", [session, from]);
       }),
     find: (id) => select("id = ?", [id])[0],
     open: () => select("state <> 'answered'", []),

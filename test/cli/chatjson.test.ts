@@ -259,6 +259,27 @@ test("another directory and another model count from the next turn, in the same 
   expect([end.session, end.tools.ok]).toEqual([id, 1]);
 });
 
+test("another model is asked from the next turn on, and what runs in the background goes on", async () => {
+  const background = call("Bash", { command: "sleep 30", background: true });
+  await using chat = await openChat([background, say("1"), call("TaskList", {}), say("2")]);
+  await chat.ask(input("one"));
+  expect(await chat.ask({ op: "settings", id: "s", model: "other", effort: "low" })).toMatchObject({
+    status: "done",
+    result: { model: "other" },
+  });
+  await chat.ask(input("two"));
+  const { events } = await chat.finish();
+  expect(events.filter(is("session.start"))).toHaveLength(1);
+  expect(events.findLast(is("tool.end"))).toMatchObject({ summary: expect.stringContaining("running") });
+  const asked = chat.server.requests.map(({ body }) => [body.model, body.reasoning_effort]);
+  expect(asked.slice(1)).toEqual([
+    ["scripted", undefined],
+    ["other", "low"],
+    ["other", "low"],
+  ]);
+  expect(JSON.stringify(chat.server.requests.at(-1)?.body.messages)).toContain("other");
+});
+
 test("a directory is not changed while something runs in the background", async () => {
   await using chat = await openChat([call("Bash", { command: "sleep 30", background: true }), say("1")]);
   await chat.ask(input("one"));

@@ -150,7 +150,7 @@ class ChatWalk {
     if (event.type !== "reply") return;
     const before = this.#replies.get(event.submission);
     if (before !== undefined && JSON.stringify(before.result) !== JSON.stringify(event.result))
-      this.problems.push(`two replies to ${event.submission}`);
+      this.problems.push(`two replies to ${event.submission}: ${JSON.stringify(before)} and ${JSON.stringify(event)}`);
     this.#replies.set(event.submission, event);
   }
 

@@ -9,6 +9,7 @@ import { Host } from "../../lib/conversation/host.ts";
 import { runTask } from "../../lib/conversation/exec.ts";
 import { wantedOf } from "../../lib/conversation/allowance.ts";
 import { openWorkspace } from "../../lib/conversation/workspace.ts";
+import type { Connection } from "../../lib/conversation/connection.ts";
 import { ServerSet } from "../../lib/conversation/serverset.ts";
 import { assertSandbox } from "../../lib/conversation/workspace/confinement.ts";
 import type { Event } from "../../lib/engine/event.ts";
@@ -105,6 +106,8 @@ export async function converseIn(host: Host, place: Place, model: Model, scene: 
       model,
       info,
       catalog: { current: catalogOf(tools), advance: async () => undefined },
+      // Asked only by agents, of which there are none.
+      connected: {} as Connection,
       gateFor: () => gate,
       allowance,
     },
