@@ -115,17 +115,26 @@ export class ChatConversation {
     // Closed last: an empty session is deleted with its submissions.
     await using _ = session;
     yield* before.parts.events.until(before[Symbol.asyncDispose]());
-    yield* this.#open({ ...settings, session: { kind: "new" } }, earlier);
-    const { submissions, id } = this.conversation.parts.session;
+    const opened = await this.#openWith({ ...settings, session: { kind: "new" } }, earlier);
+    const { submissions, id } = opened.parts.session;
+    // Before anything can be submitted to it: what was submitted before is known there.
     submissions.adopt(session.id);
     for (const each of [job, ...queue.waiting]) each.kept = submissions;
+    yield* this.#begin(opened);
     return { session: id };
   }
 
   async *#open(settings: Settings, earlier?: Earlier): AsyncGenerator<Event, void> {
+    yield* this.#begin(await this.#openWith(settings, earlier));
+  }
+
+  async #openWith(settings: Settings, earlier: Earlier | undefined): Promise<Conversation> {
     const { own, approvals } = this.#settings;
-    const parts = { settings, own, approvals, earlier };
-    this.#current.conversation = await openConversation(this.#host, parts, this.#host.signal);
+    return await openConversation(this.#host, { settings, own, approvals, earlier }, this.#host.signal);
+  }
+
+  *#begin(conversation: Conversation): Generator<Event, void> {
+    this.#current.conversation = conversation;
     yield this.conversation.start();
     yield* this.conversation.parts.events.drain();
   }

@@ -54,6 +54,7 @@ class ChatWalk {
   readonly #submitted = new Map<string, Submission>();
   readonly #replies = new Map<string, Extract<Event, { type: "reply" }>>();
   readonly #ended = new Set<string>();
+  #latest: Submission | undefined;
   #session = "";
   #count = 0;
 
@@ -64,6 +65,8 @@ class ChatWalk {
   /** One process: random submissions, then the end of input or a shutdown. */
   async run(choice: "new" | "resume"): Promise<void> {
     const { random } = this.#options;
+    // A session that nothing has happened in is gone when it is closed, with what was submitted.
+    this.#latest = undefined;
     const steps = 3 + Math.floor(random() * 12);
     const lines = new Lines();
     const events = this.#events(choice, lines);
@@ -126,13 +129,14 @@ class ChatWalk {
     if (chance < 0.82) return this.#submit({ op: "mcp.refresh" });
     if (chance < 0.86) return this.#submit({ op: "clear" });
     if (chance < 0.9) return this.#submit({ op: "approve", call: "nowhere", decision: "once" });
-    if (chance < 0.95) return JSON.stringify([...this.#submitted.values()].at(-1) ?? { op: "interrupt" });
+    if (chance < 0.95) return JSON.stringify(this.#latest ?? { op: "interrupt" });
     return "no submission";
   }
 
   #submit(submission: { op: string } & Record<string, unknown>): string {
     const whole = { id: `s${this.#count++}`, ...submission };
     this.#submitted.set(whole.id, whole);
+    this.#latest = whole;
     return JSON.stringify(whole);
   }
 
