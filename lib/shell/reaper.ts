@@ -43,17 +43,17 @@ export class Reaper {
   /**
    * Ends processes that fork and end all the time, as long as no shell may have started them. Looks at all processes
    * miss them, but each becomes koda's child, and the newest gets a KILL until one gets it before it has forked.
-   * `awaited` are about to end. False when the chains were faster all the time.
+   * `awaited` are about to end by themselves.
    */
-  killChains(awaited: ReadonlySet<number>): boolean {
-    if (!this.adopts || this.#shells.size > 0) return true;
+  killChains(awaited: ReadonlySet<number>): void {
+    if (!this.adopts || this.#shells.size > 0) return;
     const koda = statOf(process.pid);
     const isStray = (process: ProcessStat) =>
       process.session !== koda?.session && !awaited.has(process.pid) && !isUsers(process);
     const first = new Set(childrenOf(process.pid));
     const left = new Set([...first].filter((pid) => !isAliveAnd(isStray, pid)));
     const deadline = performance.now() + chainsMs;
-    for (let quiet = 0; quiet < looks; quiet++) {
+    for (let quiet = 0; quiet < looks && performance.now() < deadline; quiet++) {
       const found = childrenOf(process.pid)?.filter((pid) => !left.has(pid)) ?? [];
       if (found.length > 0) quiet = 0;
       for (const pid of found.toReversed()) {
@@ -62,15 +62,14 @@ export class Reaper {
         if (isEnding && !first.has(pid)) reap(pid);
         else if (!isAliveAnd(isStray, pid)) left.add(pid);
       }
-      if (performance.now() > deadline) return false;
     }
-    return true;
   }
 }
 
 /** The kernel lists children while they come and go. */
 const looks = 5;
 
+/** A process that no KILL ends hangs in the kernel. */
 const chainsMs = 2_000;
 
 /** A child that koda has adopted, with what it has begun. False when it is to live. */
