@@ -119,10 +119,14 @@ function idsOf({ info, agents }: Family): string[] {
   return [info, ...agents].map(({ id }) => id);
 }
 
+/** Ten thousand new items add less to the index. Copying that into the file takes longer than most searches. */
+const mostLeftBytes = 4 * 1024 * 1024;
+
 /** Runs a command on the store and prints its text. */
 export async function withStore(command: (store: Store) => AsyncGenerator<string, void>): Promise<number> {
   try {
-    await using store = openExisting();
+    await using leaving = new AsyncDisposableStack();
+    const store = leaving.adopt(openExisting(), (left) => left.leave(mostLeftBytes));
     const stdout = new OutputStream(1, "stdout");
     for await (const text of command(store)) await stdout.write(text);
     await stdout.flush();

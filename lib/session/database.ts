@@ -89,8 +89,8 @@ export class Database {
    * database reads the log first, so a long log is not left. Drops the locks of this process's other connections to
    * the file.
    */
-  leave(): void {
-    if (this.path !== inMemory && logBytes(this.path) < mostLeftBytes) this.#sqlite.fileControl(loseFile, null);
+  leave(mostBytes: number = mostLeftBytes): void {
+    if (this.path !== inMemory && logBytes(this.path) < mostBytes) this.#sqlite.fileControl(loseFile, null);
     this.close();
   }
 

@@ -76,7 +76,7 @@ function shrink(db: Database): void {
   try {
     // The index has deleted texts until it is merged.
     db.run("INSERT INTO search (search) VALUES ('optimize')");
-    db.script("VACUUM");
+    db.script("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
   } catch (error) {
     // The database is in use or the disk is full: the pages stay in the file, for the next sessions.
     if (!(error instanceof KodaError)) throw error;
