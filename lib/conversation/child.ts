@@ -9,8 +9,6 @@ import { openLedger } from "../engine/ledger.ts";
 import { KodaError } from "../errors.ts";
 import type { ApiKey } from "../model/key.ts";
 import type { Traffic } from "../model/traffic.ts";
-import type { ItemOf } from "../session/item.ts";
-import type { LeftAgent } from "../session/leftagents.ts";
 import type { SessionInfo } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import type { Store } from "../session/store.ts";
@@ -18,12 +16,13 @@ import { lowerMode } from "../trust/mode.ts";
 import rules from "./agent-rules.md" with { type: "text" };
 import type { AgentSource } from "./agentpool.ts";
 import { whyTooLong } from "./agentprompt.ts";
-import { agentResult, answerNote } from "./agentresult.ts";
 import type { WantedAgent } from "./agentrun.ts";
 import { forkName, toolsForAgent, whyNoTools } from "./agenttools.ts";
 import { type Connection, connectionBeside } from "./connection.ts";
 import { Conversation } from "./conversation.ts";
 import { sourceOf, skillsFrom } from "./definitions.ts";
+import { lastAgentNumber, leftNotes } from "./earlieragents.ts";
+import { forkOf } from "./fork.ts";
 import { introduction } from "./introduction.ts";
 import { limitSetBy, settingsAs, whyUnknown } from "./runas.ts";
 import type { Settings } from "./settings.ts";
@@ -40,7 +39,6 @@ type Family = {
   agents: Agents;
   /** Of all of them, for the warning that the model has read one. */
   keys: Set<ApiKey>;
-  session: Pick<SessionInfo, "id" | "root">;
   traffic: Traffic;
   /** Its track in cassettes. */
   track: string | undefined;
@@ -76,26 +74,11 @@ export function agentSource(family: Family): AgentSource {
       const mode = agentMode(definition, parent);
       return JSON.stringify([definition.hash, info.provider, info.name, mode, family.settings.root]);
     },
-    lastBefore: (parent) => lastNumber(family, parent),
-    leftBefore: (parent) => leftBefore(family, parent).map((left) => leftNote(left, parent)),
+    lastBefore: ({ parts }) => lastAgentNumber(family.store, parts.session),
+    leftBefore: ({ parts }) => leftNotes(family.store, parts.session),
     due: () => family.traffic.answersDue(family.track),
     note: (agents) => family.traffic.noteAnswers(family.track, agents),
   };
-}
-
-/** More than their number where the session of one was removed, or was never made: the model knows its id. */
-function lastNumber({ store, session: { root } }: Family, parent: Conversation): number {
-  return Math.max(store.countAgents(root), ...knownIds(parent).map((id) => Number(id.slice(1))));
-}
-
-/** A log without agents is not searched for them. */
-function leftBefore({ store, session: { id, root } }: Family, parent: Conversation): readonly LeftAgent[] {
-  return store.countAgents(root) + knownIds(parent).length === 0 ? [] : store.leftAgents(id);
-}
-
-/** The ids of agents in the background that the model knows from earlier. */
-function knownIds({ parts: { session } }: Conversation): readonly string[] {
-  return session.items().flatMap((item) => (item.kind === "result" ? (item.background ?? []) : []));
 }
 
 function definitionOf(name: string, { agents: { byName } }: Family): AgentDefinition {
@@ -198,42 +181,6 @@ async function catalogFor(definition: AgentDefinition, family: Family, { edit, i
     choose: (offer) => toolsForAgent(definition, toolkit.choose(offer)),
   });
 }
-
-/** A session with the history of its parent. The calls of the parent that have no result yet are its own affair. */
-function forkOf(history: SessionInfo, { session: id, call: own }: WantedAgent, store: Store): Session {
-  const session = store.forkAgent(history, { id, agent: forkName });
-  const items = session.items();
-  const last = items.findLast((item) => item.kind === "assistant");
-  const calls = last?.parts.filter((part) => part.type === "call") ?? [];
-  const answered = new Set(items.flatMap((item) => (item.kind === "result" ? [item.call] : [])));
-  session.append(
-    ...calls
-      .filter(({ id }) => !answered.has(id))
-      .map(({ id, tool }) => ({
-        kind: "result" as const,
-        call: id,
-        tool,
-        ok: true,
-        parts: [{ type: "text" as const, text: id === own ? isFork : isElsewhere }],
-        durationMs: 0,
-      })),
-  );
-  return session;
-}
-
-/** An answer that came after its parent was killed is cut as any other. */
-function leftNote({ id, session, call, isKept, answer }: LeftAgent, { parts }: Conversation): ItemOf<"note"> {
-  if (answer !== undefined) {
-    const asked = { session, call, outputs: parts.session.outputs };
-    return answerNote(`"${id}"`, agentResult({ outcome: { status: "done", text: answer }, files: undefined }, asked));
-  }
-  const why = isKept ? "was stopped when the earlier run ended, and" : "of the earlier run has left no session, and";
-  const text = `[koda: the background agent "${id}" ${why} has no answer.]`;
-  return { kind: "note", text, agent: session };
-}
-
-const isFork = "[koda: you are the agent that this call has started. Your task follows; answer that alone.]";
-const isElsewhere = "[koda: this call belongs to the conversation that started you.]";
 
 /** The hooks on calls count for agents too; the others are about the user's own conversation. */
 function hooksOnCalls(hooks: Hooks): Hooks {

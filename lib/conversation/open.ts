@@ -87,7 +87,7 @@ export async function openConversation(
   const keys = new Set(connected.key === undefined ? [] : [connected.key]);
   const introduced = { host, settings, workspace, session, stance, toolkit, plugins, agent };
   const { traffic } = host;
-  const family = { settings, store, toolkit, skills, agents, keys, session: session.info, traffic, track };
+  const family = { settings, store, toolkit, skills, agents, keys, traffic, track };
   const system = agent === undefined ? ownSystem : systemOf(agent);
   const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings, definitions };
   const withModel = async (changed: Settings): Promise<Stance | undefined> => {
