@@ -63,11 +63,11 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
     const { agent: name, prompt, background = false } = request;
     const wanted = { name, prompt, call, session: Bun.randomUUIDv7() };
     const open = this.#source.prepare(this.#parent, wanted);
-    using counted = this.#count();
     const key = background ? undefined : this.#keyOf(request);
     using _ = await this.#asking.hold(key === undefined ? [] : [key], signal);
     const known = key === undefined ? undefined : this.#answers.find(key);
     if (known !== undefined) return known;
+    using counted = this.#count();
     const { id, refusal } = await this.#admissions.run(() => this.#admit(request));
     if (refusal !== undefined) return failed(`The agent was not started: ${refusal}`);
     const run = this.#runOf({ ...wanted, id }, open, request);
