@@ -2,7 +2,7 @@ import { KodaError } from "../lib/errors.ts";
 import { nearest } from "../lib/nearest.ts";
 import { commands, type CommandName, type CommandSpec } from "./commands.ts";
 import type { Flag, Flags } from "./flags.ts";
-import { answerForWord, commandForWord } from "./foreign.ts";
+import { answerForValue, answerForWord, commandForWord } from "./foreign.ts";
 import { type CommandOptions, propertyOf } from "./options.ts";
 import type { ArgumentType } from "./values.ts";
 
@@ -189,7 +189,7 @@ function decode(
   const decoded = text === "" ? undefined : type.read(text);
   if (decoded !== undefined) return decoded;
   if (text === "" && type.ifEmpty !== undefined) throw usageError(name, type.ifEmpty);
-  const answer = runsModel ? answerForWord(written, text) : undefined;
+  const answer = runsModel ? answerForValue(written, text) : undefined;
   const hint = answer !== undefined ? `; ${answer}` : type.choices ? suggestion(text, type.choices) : "";
   const shown = type.secret ? "" : ` "${text}"`;
   throw usageError(name, `${written}${shown}: expected ${type.expected}${hint}`);

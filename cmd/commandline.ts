@@ -9,7 +9,7 @@ export async function runCommandLine(argv: readonly string[], leave: (code: numb
   try {
     return await dispatchCommand(argv, handlers(signals), { columns: () => process.stdout.columns ?? 80, print });
   } catch (error) {
-    if (argv[0] !== "exec" && argv[0] !== "chat") return await report(error);
+    if (!["exec", "chat", "review"].includes(argv[0] ?? "")) return await report(error);
     const { endUnread } = await import("./deliver.ts");
     return await endUnread(error, argv, signals().controller);
   }
@@ -20,6 +20,7 @@ function handlers(signals: () => Stopper): Handlers {
   return {
     exec: async (options, stopper = signals()) => (await import("./exec.ts")).exec(options, stopper),
     chat: async (options, stopper = signals()) => (await import("./chat.ts")).chat(options, stopper),
+    review: async (options, stopper = signals()) => (await import("./review.ts")).review(options, stopper),
     "session list": async (options) => (await import("./session.ts")).listSessions(options),
     "session show": async (options) => (await import("./session.ts")).showSession(options),
     "session export": async (options) => (await import("./session.ts")).exportDocument(options),

@@ -5,6 +5,7 @@ import {
   json,
   policyFlags,
   proxyFlags,
+  reviewFlags,
   runFlags,
   serverFiles,
   trust,
@@ -55,6 +56,17 @@ const limit = (usual: string) =>
   grouped("Output", { limit: { short: "n", value: value.count, about: "Show at most N", default: usual } });
 const id = { id: { value: value.sessionId, about: "A session id, or a unique prefix of it" } } as const;
 
+/** The flags of every command that runs a model. */
+const runExclusive = [
+  ["session", "resume", "last", "fork", "ephemeral"],
+  ["record", "replay"],
+  ["quiet", "verbose"],
+  ["bare", "trust-project"],
+  // Without a sandbox nothing enforces it.
+  ["no-sandbox", "net"],
+  ["no-sandbox", "deny-net"],
+] as const;
+
 /** All commands by their words. Help, completions, the parser and the dispatcher read this table. */
 export const commands = {
   exec: {
@@ -71,16 +83,7 @@ export const commands = {
     },
     flags: runFlags,
     runsModel: true,
-    exclusive: [
-      ["prompt", "file"],
-      ["session", "resume", "last", "fork", "ephemeral"],
-      ["record", "replay"],
-      ["quiet", "verbose"],
-      ["bare", "trust-project"],
-      // Without a sandbox nothing enforces it.
-      ["no-sandbox", "net"],
-      ["no-sandbox", "deny-net"],
-    ],
+    exclusive: [["prompt", "file"], ...runExclusive],
     needs: [
       { flag: "replay-loose", other: "replay" },
       { flag: "verify-attempts", other: "verify" },
@@ -103,17 +106,36 @@ export const commands = {
     positionals: {},
     flags: chatFlags,
     runsModel: true,
-    exclusive: [
-      ["session", "resume", "last", "fork", "ephemeral"],
-      ["record", "replay"],
-      ["quiet", "verbose"],
-      ["bare", "trust-project"],
-      ["no-sandbox", "net"],
-      ["no-sandbox", "deny-net"],
-    ],
+    exclusive: runExclusive,
     atLeastOne: [["json", "print-schema"]],
     needs: [{ flag: "replay-loose", other: "replay" }],
     examples: [{ line: 'echo \'{"op":"input","text":"hello"}\' | koda chat --json', about: "One turn" }],
+  },
+  review: {
+    about: "Review changes, or anything else in the project, and report findings",
+    details:
+      "Reads only, in mode plan. stdout has the review in the format of --format and nothing else; with --output jsonl it " +
+      "has the events, and -o FILE takes the review. docs/review.md has the formats, and how to use them in CI.",
+    positionals: {
+      hint: {
+        value: value.sentence("HINT"),
+        about: "What to look at above all, in quotes",
+        optional: true,
+      },
+    },
+    flags: reviewFlags,
+    runsModel: true,
+    exclusive: [["uncommitted", "base", "commit", "target"], ...runExclusive],
+    needs: [{ flag: "replay-loose", other: "replay" }],
+    examples: [
+      { line: "koda review", about: "Review what is not committed yet" },
+      { line: 'koda review --base main "is it safe for several threads?"', about: "Review a branch" },
+      {
+        line: "koda review --base origin/main --format github --fail-on-severity high",
+        about: "Annotate a pull request",
+      },
+      { line: "koda review --commit HEAD --format sarif -o review.sarif", about: "Write a file for code scanning" },
+    ],
   },
   "session list": {
     about: "List sessions, newest first",

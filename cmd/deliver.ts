@@ -54,12 +54,13 @@ export async function answerInto({ file, writable, signal }: OutputTarget): Prom
   const { openOutputFile } = await import("./outputfile.ts");
   const answer = openOutputFile(file, writable, { flag: "-o", what: "answer" });
   return async (outcome, { session }) => {
-    if (outcome.status === "done") {
+    // A review is whole, however severe its findings are.
+    if (outcome.status === "done" || outcome.error.code === "severity") {
       try {
         await answer.write(outcome.text, signal);
         return outcome;
       } catch (error) {
-        outcome = failedAfterwards(outcome, error);
+        outcome = failedAfterwards({ status: "done", text: outcome.text }, error);
       }
     }
     // A refused command line changes nothing.

@@ -37,7 +37,7 @@ export async function exec(options: ExecOptions, stopper: Stopper): Promise<numb
 type Delivering = { answer: string | undefined; patch: string | undefined; steps: Conclude[] };
 
 /** The file of `-o`; undefined for `-o -`, since in text mode stdout has the answer anyway. */
-function answerFile({ outputLastMessage: file, output = "text" }: ExecOptions): string | undefined {
+export function answerFile({ outputLastMessage: file, output = "text" }: ExecOptions): string | undefined {
   if (file !== "-") return file;
   if (output === "text") return undefined;
   throw new KodaError(

@@ -3,7 +3,7 @@ export const exits: readonly (readonly [code: number, meaning: string])[] = [
   [0, "done"],
   [1, "the model or the provider refused: bad request, unknown model, context too long, loop"],
   [2, "the command line or the configuration is wrong"],
-  [3, "an outcome named by --fail-on, or a task that is blocked (--finish)"],
+  [3, "an outcome named by --fail-on or --fail-on-severity, or a task that is blocked (--finish)"],
   [4, "credentials are missing or were refused"],
   [5, "a limit on turns, tokens or cost"],
   [6, "the answer is empty or does not match --output-schema"],

@@ -1,4 +1,6 @@
 import { editDialects, modes, wires } from "../lib/config/config.ts";
+import { reportFormats } from "../lib/review/formats.ts";
+import { severities } from "../lib/review/severity.ts";
 import * as value from "./values.ts";
 import type { ArgumentType } from "./values.ts";
 
@@ -283,6 +285,59 @@ export const chatFlags = {
   ...configuration,
   ...helpFlag,
 } as const satisfies Flags;
+
+/** A review reads only, and its answer has a form of its own. */
+const notForReview = [
+  "file",
+  "image",
+  "stdin",
+  "mode",
+  "allow-write",
+  "allow-git",
+  "allow-config",
+  "edit",
+  "patch",
+  "output-schema",
+  "stream",
+  "print-schema",
+  "verify",
+  "verify-attempts",
+  "finish",
+] as const;
+
+/** The flags of `koda review`. */
+export const reviewFlags = {
+  ...grouped("Input", {
+    uncommitted: { about: "Review staged, unstaged and untracked changes; this is the default" },
+    base: { value: value.revision, about: "Review the commits of this branch that BASE does not have" },
+    commit: { value: value.revision, about: "Review one commit" },
+    target: { value: value.sentence("TEXT"), about: 'Review what TEXT names, such as "the error handling in src/"' },
+  }),
+  ...without(runFlags, notForReview),
+  agent: { ...model.agent, about: "Review as this agent, in mode plan", default: "review" },
+  "output-last-message": {
+    ...output["output-last-message"],
+    about: "Write the review to FILE (- is stdout); a failed run removes FILE",
+  },
+  ...grouped("Output", {
+    format: {
+      value: value.oneOf(...reportFormats),
+      about:
+        "text for people; json: the findings; sarif: for code scanning; github: annotations of GitHub Actions; gitlab: a " +
+        "Code Quality report; junit: each finding is a failed test",
+      default: "text",
+    },
+  }),
+  ...grouped("Limits", {
+    "fail-on-severity": { value: value.oneOf(...severities), about: "Exit 3 when a finding is at least as severe" },
+  }),
+} as const satisfies Flags;
+
+function without<F extends Flags, N extends keyof F>(flags: F, names: readonly N[]): Omit<F, N> {
+  const entries = Object.entries(flags).filter(([name]) => !names.some((each) => each === name));
+  // Object.fromEntries loses the names.
+  return Object.fromEntries(entries) as Omit<F, N>;
+}
 
 /** The flags of `koda proxy`. */
 export const proxyFlags = {

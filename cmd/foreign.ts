@@ -8,6 +8,11 @@ export function answerForWord(word: string, value?: string): string | undefined 
   return foreignWords.get(`${word} ${value}`) ?? foreignWords.get(family);
 }
 
+/** The same for a value that a flag of koda's does not take. */
+export function answerForValue(flag: string, value: string): string | undefined {
+  return foreignWords.get(`${flag} ${value}`);
+}
+
 /** The answer for a word that is a command of koda or of another agent. */
 export function commandForWord(word: string): string | undefined {
   const answer = answerForWord(word);

@@ -53,7 +53,7 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["--version", "write koda --version"],
 
   ["run, e, exec, ask", 'write koda exec "PROMPT"'],
-  ["review, ultrareview", 'koda has no review command; write koda exec --mode plan "review the uncommitted changes"'],
+  ["ultrareview, code-review, security-review", "write koda review, which takes --base BRANCH and --commit SHA"],
   ["resume, continue", 'write koda exec --last "PROMPT", or koda exec --resume ID "PROMPT"'],
   ["fork", 'write koda session fork ID, or koda exec --fork ID "PROMPT"'],
   ["undo, rewind, rollback, revert", "write koda session rollback ID N, which can restore the files too"],

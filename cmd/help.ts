@@ -67,7 +67,7 @@ function commandPage(name: CommandName, width: number): string[] {
     ),
     ...groups.map((group) => list(group, flagRows(command.flags, group), width)),
     examples(command.examples, width),
-    name === "exec"
+    command.runsModel === true
       ? list(
           "Exit codes",
           exits.map(([code, about]) => ({ name: String(code), about })),

@@ -14,9 +14,8 @@ type OutputOptions = Pick<ExecOptions, "record" | "patch" | "outputLastMessage">
  * their place still counts as a change. The files of -o and --patch and the cassette are identified by path: koda
  * replaces them.
  */
-export function ownOutput({ record, patch, outputLastMessage }: OutputOptions): OwnOutput {
-  const answer = outputLastMessage === "-" ? undefined : outputLastMessage;
-  const replaced = [answer, patch, record].map((file) => file && realPaths(resolve(file)).at(-1));
+export function ownOutput(options: OutputOptions): OwnOutput {
+  const replaced = replacedFiles(options);
   // The path of each inode before any command: moved over another file's name it is a change.
   const places = new Map<string, string>();
   const add = ({ stats, path }: OpenFile) => {
@@ -33,6 +32,17 @@ export function ownOutput({ record, patch, outputLastMessage }: OutputOptions): 
       return replaced.includes(path) || (place !== undefined && (place === path || isSame));
     },
   };
+}
+
+/** The real paths of the files that koda writes as they are when the run begins, for who looks only then. */
+export function ownFiles(options: OutputOptions): string[] {
+  const open = ["/proc/self/fd/1", "/proc/self/fd/2"].flatMap((path) => openFile(path)?.path ?? []);
+  return [...open, ...replacedFiles(options)];
+}
+
+function replacedFiles({ record, patch, outputLastMessage }: OutputOptions): string[] {
+  const answer = outputLastMessage === "-" ? undefined : outputLastMessage;
+  return [answer, patch, record].flatMap((file) => (file === undefined ? [] : realPaths(resolve(file)).slice(-1)));
 }
 
 type OpenFile = { stats: Stats; path: string };

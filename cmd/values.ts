@@ -38,6 +38,8 @@ export const directory: ArgumentType<string> = {
   completes: "directory",
 };
 
+export const revision: ArgumentType<string> = { ...text("REV"), expected: "a branch, a tag or a commit" };
+
 export const shellCommand: ArgumentType<string> = {
   ...sentence("CMD"),
   expected: "a command for the shell",

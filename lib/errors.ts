@@ -27,6 +27,8 @@ export const exitByCode = {
   tool_error: 3,
   no_change: 3,
   incomplete: 3,
+  // A finding of a review is as severe as --fail-on-severity says.
+  severity: 3,
   // The model declared that it cannot finish (--finish required).
   blocked: 3,
 

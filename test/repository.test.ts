@@ -44,11 +44,12 @@ describe("npm run build finds bun", () => {
  * everyone's. An edge that is not here is a decision to be made; one that is here and is not used any more is struck.
  */
 const edges: Readonly<Record<string, readonly string[]>> = {
-  cmd: "agents async chat config conversation egress engine files model sandbox session shell sink system tools worktree".split(
+  cmd: "agents async chat config conversation egress engine files git model review sandbox session shell sink system tools worktree".split(
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
   chat: ["async", "config", "conversation", "engine", "session", "trust"],
+  review: "async config conversation engine files git model sandbox session worktree".split(" "),
   conversation:
     "agents async config egress engine files git hooks mcp model sandbox session shell system tools trust worktree".split(
       " ",

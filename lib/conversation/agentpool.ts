@@ -29,6 +29,9 @@ export type AgentSource = AnswerOrder & {
   leftBefore(parent: Conversation): readonly Item[];
 };
 
+/** An agent that koda itself starts. */
+type OwnAgent = Required<Pick<AgentRequest, "agent" | "schema">> & { prompt: () => Promise<string> };
+
 /** More of them wait. */
 const mostAgents = 8;
 
@@ -81,8 +84,28 @@ export class AgentPool implements AgentCalls, AsyncDisposable {
     return result;
   }
 
+  /** Runs an agent that no call has started to its end. It only reads. Its prompt, which may be large, is made late. */
+  async run({ agent: name, prompt: promptOf, schema }: OwnAgent, signal: AbortSignal): Promise<Outcome> {
+    if (this.#source === undefined) throw new KodaError("usage", "an agent cannot start agents");
+    using _ = this.#count();
+    const { id, refusal } = await this.#admissions.run(() => this.#admit({ schema }));
+    if (refusal !== undefined) throw new Error(refusal);
+    const prompt = await promptOf();
+    const wanted = { name, prompt, call: "", session: Bun.randomUUIDv7() };
+    const open = this.#source.prepare(this.#parent, wanted);
+    const openReading: OpenAgent = async (...asked) => {
+      const child = await open(...asked);
+      child.change({ mode: "plan" });
+      return child;
+    };
+    const run = this.#runOf({ ...wanted, id }, openReading, { agent: name, prompt, schema });
+    return (await this.#run(run, AbortSignal.any([signal, this.#life.signal]))).outcome;
+  }
+
   /** One after the other, so that the calls of a reply have ids in their order. */
-  async #admit({ schema }: AgentRequest): Promise<{ id: string; refusal?: never } | { id?: never; refusal: string }> {
+  async #admit({
+    schema,
+  }: Pick<AgentRequest, "schema">): Promise<{ id: string; refusal?: never } | { id?: never; refusal: string }> {
     const fault = schema && (await schemaFault(schema));
     if (fault !== undefined) return { refusal: `its schema cannot be used: ${fault}` };
     this.#lastNumber ??= this.#source?.lastBefore(this.#parent) ?? 0;

@@ -46,6 +46,8 @@ export type TurnRequest = {
   isWoken?: boolean;
   /** The conversation is closed after this turn. */
   isLast?: boolean;
+  /** Does the work of the turn in the place of its model, as a review does. */
+  work?: typeof runTurn;
 };
 
 /** One conversation with a model, turn after turn. Closing it stops everything that it started. */
@@ -139,7 +141,7 @@ export class Conversation implements AsyncDisposable {
         contextWindow,
       };
       const opening = openingItems(request, told);
-      return yield* runTurn(turn, [...opening, ...words], stop);
+      return yield* (request.work ?? runTurn)(turn, [...opening, ...words], stop);
     } finally {
       if (turn.progress.mayHaveWritten) this.parts.parent?.noteWriting();
       const ended = this.changes.end();

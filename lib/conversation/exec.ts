@@ -17,13 +17,16 @@ export type TaskEnd = {
 
 /** One request and everything around it. */
 type Task = TaskEnd & {
-  open(): Promise<{ conversation: Conversation; request: TurnRequest; failOn: readonly FailOn[] }>;
+  /** An outcome when there is nothing to do, which needs no conversation. */
+  open(): Promise<{ conversation: Conversation; request: TurnRequest; failOn: readonly FailOn[] } | Outcome>;
 };
 
 /** One request, from the first event to the last. */
 export async function* runTask(host: Host, task: Task): AsyncGenerator<Event, void> {
   yield* runWith(host, task, async function* (current) {
-    const { conversation, request, failOn } = await task.open();
+    const opened = await task.open();
+    if ("status" in opened) return opened;
+    const { conversation, request, failOn } = opened;
     current.conversation = conversation;
     // The turn is the whole run, so it waits for the agents in the background.
     const { agents, inbox } = conversation;

@@ -65,7 +65,7 @@ export function agentEnd(outcome: Outcome, { session, usage, tools, durationMs }
 
 function answerOf(outcome: Outcome): Pick<End, "output" | "incomplete"> {
   return {
-    ...(outcome.status === "done" && "output" in outcome && { output: outcome.output }),
+    ...("output" in outcome && { output: outcome.output }),
     ...("incomplete" in outcome && { incomplete: [...(outcome.incomplete ?? [])] }),
   };
 }

@@ -278,7 +278,7 @@ const end = z.strictObject({
   /** Null when the run failed before there was a session. */
   session: z.string().nullable(),
   text: z.string(),
-  /** The answer that matches `--output-schema`. */
+  /** The answer that matches `--output-schema`, or the findings of `koda review`. */
   output: z.unknown().optional(),
   usage: z.strictObject({ ...figures.shape, cost_usd: z.number().nonnegative().optional() }),
   tools: z.strictObject({ ok: count, failed: count, denied: count }),

@@ -5,7 +5,7 @@ export type Failure = { code: ErrorCode; message: string; retryable: boolean; ht
 /** The outcome of a turn or run. `text` is the answer as far as it came; `incomplete` says why it may be none. */
 export type Outcome =
   | { status: "done"; text: string; output?: unknown; incomplete?: readonly string[] }
-  | { status: "failed"; text: string; error: Failure; incomplete?: readonly string[] }
+  | { status: "failed"; text: string; output?: unknown; error: Failure; incomplete?: readonly string[] }
   | { status: "limit"; text: string; error: Failure }
   | { status: "cancelled"; text: string; error: Failure };
 

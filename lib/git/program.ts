@@ -25,17 +25,38 @@ export type GitRun = {
 export async function runGit(run: GitRun, args: readonly string[], input = ""): Promise<Uint8Array> {
   const { exitCode, output, complaint } = await tryGit(run, args, input);
   if (exitCode === 0) return output;
-  throw new Error(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
+  throw new GitError(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
+}
+
+/** git could not do its work: the repository is damaged, or not as git wants it. */
+export class GitError extends Error {
+  override readonly name = "GitError";
 }
 
 type Outcome = { exitCode: number; output: Uint8Array; complaint: string };
 
 /** The same for a command whose exit code is its answer. */
-export async function tryGit(
+export async function tryGit(run: GitRun, args: readonly string[], input = ""): Promise<Outcome> {
+  const pieces: Uint8Array[] = [];
+  const printing = printedBy(run, args, input);
+  while (true) {
+    const { done, value } = await printing.next();
+    if (done === true) return { ...value, output: Buffer.concat(pieces) };
+    pieces.push(value);
+  }
+}
+
+/** Runs one and passes on its output as it comes, which may be of any size. Its reader must not let git wait. */
+export async function* streamGit(run: GitRun, args: readonly string[]): AsyncGenerator<Uint8Array, void> {
+  const { exitCode, complaint } = yield* printedBy(run, args, "");
+  if (exitCode !== 0) throw new GitError(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
+}
+
+async function* printedBy(
   { git, directory, workTree, cwd, signal }: GitRun,
   args: readonly string[],
-  input = "",
-): Promise<Outcome> {
+  input: string,
+): AsyncGenerator<Uint8Array, Omit<Outcome, "output">> {
   signal.throwIfAborted();
   using complaints = new Complaints();
   const child = Bun.spawn([git, ...safeSettings, ...args], {
@@ -53,11 +74,17 @@ export async function tryGit(
     stderr: complaints.stderr,
     signal,
   });
-  using watch = new PipeWatch(child);
-  const [output, exitCode] = await Promise.all([child.stdout.bytes(), child.exited]);
-  signal.throwIfAborted();
-  if (watch.isStuck) throw new Error(`git ${args[0]} waits for a named pipe, such as a ".gitignore" that is one`);
-  return { exitCode, output, complaint: complaints.text };
+  try {
+    using watch = new PipeWatch(child);
+    for await (const piece of child.stdout) yield piece;
+    const exitCode = await child.exited;
+    signal.throwIfAborted();
+    if (watch.isStuck) throw new GitError(`git ${args[0]} waits for a named pipe, such as a ".gitignore" that is one`);
+    return { exitCode, complaint: complaints.text };
+  } finally {
+    // The reader may have had enough.
+    child.kill("SIGKILL");
+  }
 }
 
 /**

@@ -7,6 +7,7 @@ const withAnswer: ReadonlySet<string> = new Set<ErrorCode>([
   "tool_error",
   "no_change",
   "incomplete",
+  "severity",
   "output",
   "max_turns",
   "max_tokens",

@@ -64,7 +64,7 @@ describe("refused before anything is called", () => {
     [["help", "exec", "x"], 'Unexpected argument "x"'],
     [["models", "--jsno"], 'Unknown flag "--jsno" (did you mean "--json"?)'],
     [["chat"], "--json"],
-    [["review"], 'Unknown command "review"'],
+    [["ultrareview"], 'Unknown command "ultrareview"'],
     [["mcp"], "No command given: expected add, list, remove, check"],
     [["mcp", "add", "x", "npx", "-y"], "put -- before the command: koda mcp add x -- npx -y"],
     [["mcp", "add", "x"], "Expected CMD or --url"],

@@ -6,10 +6,10 @@ import { rootFlags, runFlags, type Flags } from "../../cmd/flags.ts";
 import { answerForWord, commandForWord } from "../../cmd/foreign.ts";
 import { foreignWords } from "../../cmd/foreignwords.ts";
 
-const flags: Flags = { ...runFlags, ...rootFlags, ...commands["doctor"].flags, ...commands["mcp add"].flags };
-const spellings = new Set(
-  Object.entries(flags).flatMap(([name, { short }]) => [`--${name}`, ...(short ? [`-${short}`] : [])]),
-);
+const own: Flags = { ...runFlags, ...rootFlags, ...commands["doctor"].flags, ...commands["mcp add"].flags };
+const spellingsOf = (flags: Flags) =>
+  new Set(Object.entries(flags).flatMap(([name, { short }]) => [`--${name}`, ...(short ? [`-${short}`] : [])]));
+const spellings = spellingsOf({ ...own, ...commands["review"].flags });
 const answers = [...new Set(foreignWords.values())];
 
 test("an answer names only what koda has", () => {
@@ -29,7 +29,7 @@ test("no answer opens anything", () => {
 });
 
 test("no word is answered that koda takes itself", () => {
-  const taken = [...foreignWords.keys()].filter((word) => spellings.has(word) && word !== "--version");
+  const taken = [...foreignWords.keys()].filter((word) => spellingsOf(own).has(word) && word !== "--version");
   expect(taken).toEqual([]);
 });
 
@@ -82,7 +82,7 @@ describe("a habit is answered:", () => {
     });
 
   test("a command", () => {
-    const words = "run e review resume fork mcp-server login config update export version".split(" ");
+    const words = "run e ultrareview resume fork mcp-server login config update export version".split(" ");
     expect(words.filter((word) => answerForWord(word) === undefined)).toEqual([]);
   });
 

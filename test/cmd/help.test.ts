@@ -54,8 +54,3 @@ test("every exit code that there is has a meaning on the page, and no other", ()
   const codes = new Set<number>([0, ...Object.values(exitByCode)]);
   expect(exits.map(([code]) => code)).toEqual([...codes].toSorted((a, b) => a - b));
 });
-
-test("nothing on any page promises what is not there yet", () => {
-  const pages = topics.map((topic) => helpPage(topic, 100)).join("\n");
-  expect(pages).not.toMatch(/koda review\b/);
-});
