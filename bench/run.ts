@@ -28,6 +28,7 @@ const benches = {
   turns: () => import("./turns.ts"),
   mcp: () => import("./mcp.ts"),
   agents: () => import("./agents.ts"),
+  review: () => import("./review.ts"),
   classify: () => import("./classify.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
