@@ -130,6 +130,8 @@ function flagNamed({ name, flags, runsModel }: NamedCommand, written: string, va
   if (flag !== undefined) return flag;
   const answer = answerForWord(runsModel ? written : `${name} ${written}`, value);
   if (answer !== undefined) throw usageError(name, `Unknown flag "${written}": ${answer}`);
+  if (runsModel && spellings(commands.exec.flags).has(written))
+    throw usageError(name, `Unknown flag "${written}": koda exec has it, and koda ${name} does not`);
   const candidates = Object.keys(flags).map((flag) => `--${flag}`);
   const harmless = candidates.filter((flag) => !widens(flag) || written.startsWith(flag.slice(0, 4)));
   throw usageError(name, `Unknown flag "${written}"${suggestion(written, harmless)}`);

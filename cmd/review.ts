@@ -8,6 +8,7 @@ import type { Outcome } from "../lib/engine/outcome.ts";
 import { KodaError } from "../lib/errors.ts";
 import { findGit } from "../lib/git/program.ts";
 import { isDemo } from "../lib/model/demoname.ts";
+import { namesCommit } from "../lib/review/comparison.ts";
 import { findingsOf, readFindings, type Review, severeFailure } from "../lib/review/findings.ts";
 import { reports } from "../lib/review/report.ts";
 import { reviewRequest } from "../lib/review/review.ts";
@@ -85,6 +86,7 @@ async function open({ options, exec, answer, steps }: Run, host: Host, held: Asy
   const scratch = held.use(makeTemporary()).settings;
   const places = { root, scratch, own: ownFiles(exec), findGit: () => findGit(env.PATH, writable) };
   const subject = await openSubject(targetOf(options), places, host.signal);
+  await refuseRevision(options, subject);
   const report = await reporter(options, subject);
   const nothing = whyNothing(subject);
   if (nothing !== undefined) {
@@ -97,6 +99,17 @@ async function open({ options, exec, answer, steps }: Run, host: Host, held: Asy
   const { hint, agent = "review" } = options;
   const request = reviewRequest({ subject: shown, hint, agent, agents, report });
   return { conversation, request, failOn: settings.failOn };
+}
+
+/** `koda review main` would review something else than the branch. */
+async function refuseRevision({ hint, uncommitted }: ReviewFlags, { target, comparison }: Subject): Promise<void> {
+  if (hint === undefined || uncommitted || target.kind !== "uncommitted" || comparison === undefined) return;
+  if (!(await namesCommit(comparison, hint))) return;
+  throw new KodaError(
+    "usage",
+    `HINT "${hint}" is the name of a branch, a tag or a commit: write koda review --base ${hint}, or --commit ${hint}; ` +
+      `if it is a hint, add --uncommitted`,
+  );
 }
 
 const demoCannotReview = "The demo model only plays its script and cannot review: name another model with -m";

@@ -114,6 +114,11 @@ async function ofCommit(run: GitRun, name: string) {
   return { before: parent ?? (await emptyTree(run)), after: commit };
 }
 
+/** Does somebody mean a branch, a tag or a commit by this word? */
+export async function namesCommit({ git }: Comparison, word: string): Promise<boolean> {
+  return !/\s/.test(word) && (await resolved(git, `${word}^{commit}`)) !== undefined;
+}
+
 type Asked = { flag: "--base" | "--commit"; hint?: string };
 
 async function commitOf(run: GitRun, name: string, { flag, hint = "" }: Asked): Promise<string> {

@@ -144,10 +144,11 @@ describe("refused before a request and a session:", () => {
     [["--format", "xml"], /--format "xml": expected text, json, sarif, github, gitlab or junit\n/],
     [["--fail-on-severity", "severe"], '--fail-on-severity "severe": expected info, low, medium, high or critical'],
     [["--target", ""], "--target"],
-    [["--verify", "true"], 'Unknown flag "--verify"'],
+    [["--verify", "true"], 'Unknown flag "--verify": koda exec has it, and koda review does not'],
+    [["main"], 'HINT "main" is the name of a branch, a tag or a commit: write koda review --base main'],
     [["--agent", "reviw"], '--agent reviw: no agent has that name (did you mean "review"?)'],
     [["-m", "demo"], "The demo model only plays its script"],
-    [["--mode", "auto"], 'Unknown flag "--mode"'],
+    [["--mode", "auto"], 'Unknown flag "--mode": koda exec has it'],
   ];
   for (const [args, says] of rows)
     test(args.join(" "), async () => {
