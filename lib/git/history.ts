@@ -1,4 +1,4 @@
-import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readSmallText } from "../files/read.ts";
 import type { GitPlaces } from "./places.ts";
@@ -14,11 +14,13 @@ export function shareHistory(directory: string, { directory: origin, common }: G
   for (const name of pseudoReferences) copyText(join(origin, name), join(directory, name));
   copyText(join(common, "shallow"), join(directory, "shallow"));
   rmSync(join(directory, "refs"), { recursive: true, force: true });
-  symlinkSync(join(common, "refs"), join(directory, "refs"));
-  for (const [from, name] of [
-    [common, "packed-refs"],
-    [origin, "logs"],
-  ] as const)
+  mkdirSync(join(directory, "logs"));
+  // Each work tree has a history of its own HEAD.
+  const shared = [
+    ...["refs", "packed-refs", "logs/refs"].map((name) => [common, name]),
+    [origin, "logs/HEAD"],
+  ] as const;
+  for (const [from = "", name = ""] of shared)
     if (existsSync(join(from, name))) symlinkSync(join(from, name), join(directory, name));
 }
 

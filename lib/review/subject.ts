@@ -36,7 +36,7 @@ export async function openSubject(
     const files = await listChanges(comparison);
     return { target, root, prefix, comparison, files, read: linesOfChanges(comparison, files) };
   } catch (error) {
-    if (!(error instanceof GitError) && errnoOf(error) === undefined) throw error;
+    if (error instanceof KodaError || (!(error instanceof GitError) && errnoOf(error) === undefined)) throw error;
     throw new KodaError("usage", `Cannot find ${describeTarget(target)}: ${messageOf(error)}`, { cause: error });
   }
 }

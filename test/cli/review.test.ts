@@ -137,13 +137,13 @@ describe("refused before a request and a session:", () => {
     [["--base", "nowhere"], '--base "nowhere": no branch, tag or commit has this name'],
     [["--commit", "0123456"], '--commit "0123456": no branch, tag or commit has this name'],
     [["--commit=-x"], '--commit "-x": no branch'],
-    [["--base", "remote"], '(did you mean "origin/remote"?)'],
+    [["--base", "remote"], /--base "remote": .* \(did you mean "origin\/remote"\?\)/],
     [["--base", "other"], '--base "other": has no commit in common with this branch'],
     [["--base", "main", "--commit", "HEAD"], "--base and --commit cannot be used together"],
     [["--uncommitted", "--target", "x"], "--uncommitted and --target cannot be used together"],
     [["--format", "xml"], /--format "xml": expected text, json, sarif, github, gitlab or junit\n/],
     [["--fail-on-severity", "severe"], '--fail-on-severity "severe": expected info, low, medium, high or critical'],
-    [["--target", ""], "--target"],
+    [["--target", ""], '--target "": expected'],
     [["--verify", "true"], 'Unknown flag "--verify": koda exec has it, and koda review does not'],
     [["main"], 'HINT "main" is the name of a branch, a tag or a commit: write koda review --base main'],
     [["--agent", "reviw"], '--agent reviw: no agent has that name (did you mean "review"?)'],
@@ -169,7 +169,7 @@ describe("refused before a request and a session:", () => {
       const { stderr } = ran;
       const { end } = checkLines(ran);
       expect([end.exit, end.session, server.requests.length]).toEqual([2, null, 0]);
-      if (typeof says === "string") expect(stderr).toContain(says);
+      if (typeof says === "string") expect(stderr).toContain(`koda: ${says}`);
       else expect(stderr).toMatch(says);
       expect((await koda(place, ["session", "list", "--json"])).stdout.trim()).toBe("[]");
     });
@@ -379,6 +379,23 @@ test("the work tree as it is before the reviewer begins is what is reviewed", as
   const { end } = await review(place, server);
   expect(end.output).toMatchObject({ findings: [{ end_line: 1 }] });
   expect(place.git("status", "--porcelain")).toBe(" M a.txt\n");
+});
+
+test("another work tree of a repository has the branches, and the earlier places of its own HEAD and of theirs", async () => {
+  await using place = makeRepository();
+  place.git("worktree", "add", "-q", "-b", "side", "tree");
+  place.write("tree/a.txt", "changed\n");
+  place.git("-C", "tree", "commit", "-qam", "second");
+  await using server = await startModelServer(() => found(finding("a.txt")));
+  for (const args of [
+    ["--base", "main"],
+    ["--base", "HEAD@{1}"],
+    ["--base", "side@{1}"],
+    ["--commit", "side"],
+  ]) {
+    const { end } = await review(place, server, ["-C", "tree", ...args]);
+    expect(end.output, args.join(" ")).toMatchObject({ findings: [{ path: "a.txt" }] });
+  }
 });
 
 test("a repository in the middle of a merge, with a submodule and without a commit, can be reviewed", async () => {
