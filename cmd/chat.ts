@@ -10,11 +10,12 @@ import { Reaper } from "../lib/shell/reaper.ts";
 import { deliver } from "./deliver.ts";
 import { inputLines } from "./lines.ts";
 import type { CommandOptions, ExecOptions } from "./options.ts";
-import { ownOutput } from "./ownoutput.ts";
+import { ownFiles, ownOutput } from "./ownoutput.ts";
 import { asJson, print, report } from "./print.ts";
 import { cassetteOf, settingsOf } from "./settings.ts";
 import type { Stopper } from "./signals.ts";
 import { sinkFor } from "./stdio.ts";
+import { version } from "./version.ts";
 
 type ChatOptions = CommandOptions<"chat">;
 
@@ -28,7 +29,9 @@ export async function chat(options: ChatOptions, stopper: Stopper): Promise<numb
       stopper.killNow = () => host.killNow();
       return runChat(host, {
         lines: inputLines(Bun.stdin.stream(), host.signal),
+        version,
         own: ownOutput(run),
+        ownFiles: ownFiles(run),
         settings: (changes) => settingsOf(changes.reduce(withChange, run)),
         remember,
         conclude,

@@ -48,7 +48,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
-  chat: ["async", "config", "conversation", "engine", "session", "trust"],
+  chat: ["async", "config", "conversation", "engine", "git", "review", "session", "trust"],
   review: "async config conversation engine files git model sandbox session worktree".split(" "),
   conversation:
     "agents async config egress engine files git hooks mcp model sandbox session shell system tools trust worktree".split(

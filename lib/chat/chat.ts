@@ -1,6 +1,6 @@
 import { Mailbox } from "../async/mailbox.ts";
 import { Approvals } from "../conversation/approvals.ts";
-import type { Conversation } from "../conversation/conversation.ts";
+import type { Conversation, TurnRequest } from "../conversation/conversation.ts";
 import { expandRequest } from "../conversation/definitions.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
@@ -14,7 +14,7 @@ import { betweenTurns, shellResult } from "./betweenturns.ts";
 import { ChatConversation, type ChatSettings } from "./chatconversation.ts";
 import { type ChatLine, Door } from "./door.ts";
 import { listFor } from "./listing.ts";
-import { isOp, type Submitted, type SubmittedOf, Queue } from "./queue.ts";
+import { beginsTurn, isOp, type Submitted, type SubmittedOf, Queue } from "./queue.ts";
 import { byOutcome, cancelled, done, refused, ofTurn, type SubmissionReply } from "./reply.ts";
 import type { Submission, SubmissionOf } from "./submission.ts";
 
@@ -23,6 +23,9 @@ type ChatTask = TaskEnd &
     lines: AsyncIterable<ChatLine>;
     /** Saves the start of a command that needs no approval from now on. */
     remember(prefix: string): Promise<void>;
+    version: string;
+    /** The paths of files that koda itself writes. */
+    ownFiles: readonly string[];
   };
 
 /** A conversation for programs: submissions in, events out, from the first event to the only `end`. */
@@ -30,13 +33,20 @@ export async function* runChat(host: Host, task: ChatTask): AsyncGenerator<Event
   yield* runWith(host, task, (current) => new Chat(host, task, current).events());
 }
 
-/** A turn, from the moment in which it is due. Once it is open it takes input. */
-type RunningTurn = { stop: AbortController; jobs: SubmittedOf<"input">[]; isOpen: boolean };
+/** A turn, from the moment in which it is due; one that nothing begins is for the answers of agents. */
+type RunningTurn = {
+  stop: AbortController;
+  first: SubmittedOf<"input" | "review"> | undefined;
+  /** Input that it was given while it runs. */
+  steered: SubmittedOf<"input">[];
+  isOpen: boolean;
+};
 
 /** Carries out what is submitted: at once, in the running turn, or between turns. Each has one reply. */
 class Chat {
   readonly #host: Host;
   readonly #lines: ChatTask["lines"];
+  readonly #own: { version: string; own: readonly string[] };
   readonly #approvals: Approvals;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
@@ -53,6 +63,7 @@ class Chat {
   constructor(host: Host, task: ChatTask, current: Current) {
     this.#host = host;
     this.#lines = task.lines;
+    this.#own = { version: task.version, own: task.ownFiles };
     this.#approvals = new Approvals({
       post: (event) => this.#posted.post(event),
       waits: () => host.clocks.pauseIdle(),
@@ -103,7 +114,7 @@ class Chat {
   }
 
   #assertPossible({ op }: Submission): void {
-    if ((op === "undo" || op === "rollback") && (this.#turn !== undefined || this.#queue.hasInput))
+    if ((op === "undo" || op === "rollback") && (this.#turn !== undefined || this.#queue.hasTurn))
       throw new KodaError("session_held", "Cannot rollback while a turn is in progress.");
   }
 
@@ -132,6 +143,7 @@ class Chat {
       case "compact":
       case "undo":
       case "rollback":
+      case "review":
       case "clear":
       case "mcp.refresh":
         this.#queue.add(job);
@@ -160,7 +172,7 @@ class Chat {
   #steer(): void {
     if (this.#turn?.isOpen !== true) return;
     for (const job of this.#queue.inputs()) {
-      this.#turn.jobs.push(job);
+      this.#turn.steered.push(job);
       this.#conversation.inbox.add(promptOf(job.submission), job.id);
     }
   }
@@ -185,10 +197,10 @@ class Chat {
       const isRunning = agents.running.length > 0;
       if (this.#isStopped || this.#host.signal.aborted) return "over";
       const job = this.#queue.next();
-      if (job !== undefined && !isOp(job, "input")) return job;
+      if (job !== undefined && !beginsTurn(job)) return job;
       if (job !== undefined || !agents.isEmpty) {
         // From now on it is in progress, also for what is submitted before its first event.
-        this.#turn = { stop: new AbortController(), jobs: job === undefined ? [] : [job], isOpen: false };
+        this.#turn = { stop: new AbortController(), first: job, steered: [], isOpen: false };
         return "turn";
       }
       const isBusy = isRunning || this.#commands.size > 0;
@@ -216,15 +228,11 @@ class Chat {
   async *#converse(): AsyncGenerator<Event, void> {
     const turn = this.#turn;
     if (turn === undefined) throw new Error("no turn is due");
-    const [job] = turn.jobs;
+    const { first } = turn;
     const signal = AbortSignal.any([this.#host.signal, turn.stop.signal]);
     let outcome: Outcome;
     try {
-      if (job?.submission.settings !== undefined) yield* this.#opened.change(job.submission.settings);
-      turn.isOpen = true;
-      renewRequests(this.#conversation.parts.ledger);
-      this.#steer();
-      outcome = yield* tagged(this.#conversation.run(this.#requestOf(job), signal), job?.id);
+      outcome = yield* this.#run(turn, signal);
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
       outcome = outcomeOfError(error, signal, "");
@@ -234,10 +242,34 @@ class Chat {
     this.#last = outcome;
     // Input that came too late for this turn begins the next one.
     const late = new Set(this.#conversation.inbox.takePrompts().map(({ submission }) => submission));
-    this.#queue.putBack(turn.jobs.filter(({ id }) => late.has(id)));
-    const ended = turn.jobs.filter(({ id }) => !late.has(id));
-    for (const each of ended) yield this.#door.reply(each, this.#afterTurn(each, outcome));
-    for (const each of ended) if (each !== job) yield* this.#changeAfter(each.submission);
+    this.#queue.putBack(turn.steered.filter(({ id }) => late.has(id)));
+    const steered = turn.steered.filter(({ id }) => !late.has(id));
+    for (const job of first === undefined ? steered : [first, ...steered])
+      yield this.#door.reply(job, this.#afterTurn(job, outcome));
+    for (const job of steered) yield* this.#changeAfter(job.submission);
+  }
+
+  async *#run(turn: RunningTurn, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
+    const { first } = turn;
+    const settings = first !== undefined && isOp(first, "input") ? first.submission.settings : undefined;
+    if (settings !== undefined) yield* this.#opened.change(settings);
+    const conversation = this.#conversation;
+    await using review = first && isOp(first, "review") ? await this.#openReview(first, signal) : undefined;
+    if (review !== undefined && "findings" in review) {
+      first?.kept.take(first.id);
+      return { status: "done", text: review.findings.summary, output: review.findings };
+    }
+    turn.isOpen = true;
+    renewRequests(conversation.parts.ledger);
+    this.#steer();
+    const request = review === undefined ? this.#requestOf(first) : review.request;
+    const submission = first === undefined ? {} : { submission: first.id };
+    return yield* tagged(conversation.run({ ...request, ...submission }, signal), first?.id);
+  }
+
+  async #openReview({ submission }: SubmittedOf<"review">, signal: AbortSignal) {
+    const { openReview } = await import("./reviewturn.ts");
+    return await openReview(this.#conversation, submission, { ...this.#own, signal });
   }
 
   /** The settings of an input that a turn has taken hold from the next one. */
@@ -256,12 +288,11 @@ class Chat {
     }
   }
 
-  #requestOf(job: SubmittedOf<"input"> | undefined) {
-    if (job === undefined) return { prompt: [], isWoken: true };
-    const { submission, id } = job;
+  #requestOf(job: Submitted | undefined): TurnRequest {
+    if (job === undefined || !isOp(job, "input")) return { prompt: [], isWoken: true };
+    const { submission } = job;
     const { text, schema } = submission;
-    const asked = expandRequest({ parts: promptOf(submission), words: text }, this.#conversation.parts);
-    return { ...asked, submission: id, schema };
+    return { ...expandRequest({ parts: promptOf(submission), words: text }, this.#conversation.parts), schema };
   }
 
   /** An input that a hook has denied is not a part of the turn. */

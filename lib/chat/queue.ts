@@ -38,8 +38,8 @@ export class Queue {
   }
 
   /** True when a turn is due. */
-  get hasInput(): boolean {
-    return this.#jobs.some(isInput);
+  get hasTurn(): boolean {
+    return this.#jobs.some(beginsTurn);
   }
 
   /** Everything that still waits, for a chat that ends before. */
@@ -70,6 +70,11 @@ export class Queue {
     await this.#wake.promise;
     this.#wake = Promise.withResolvers();
   }
+}
+
+/** True for a submission that is a turn by itself. */
+export function beginsTurn(job: Submitted): job is SubmittedOf<"input" | "review"> {
+  return isOp(job, "input") || isOp(job, "review");
 }
 
 function isInput(job: Submitted): job is SubmittedOf<"input"> {

@@ -22,6 +22,13 @@ const change = {
   deny_net: z.array(z.string().min(1)).optional(),
 };
 
+const target = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("uncommitted") }),
+  z.strictObject({ kind: z.literal("base"), base: z.string().min(1) }),
+  z.strictObject({ kind: z.literal("commit"), commit: z.string().min(1) }),
+  z.strictObject({ kind: z.literal("text"), text: z.string().min(1) }),
+]);
+
 const id = { id: z.string().min(1).max(128).optional() };
 const op = <N extends string, S extends z.ZodRawShape>(name: N, shape: S) =>
   z.strictObject({ ...id, op: z.literal(name), ...shape });
@@ -44,6 +51,7 @@ const shapes = [
   op("compact", {}),
   op("undo", {}),
   op("rollback", { turns: z.int().min(1, "num_turns must be >= 1"), files: z.boolean().optional() }),
+  op("review", { target: target.optional(), hint: z.string().min(1).optional() }),
   op("tools.list", {}),
   op("skills.list", {}),
   op("prompts.list", {}),

@@ -104,17 +104,8 @@ class ChatWalk {
 
   #events(choice: "new" | "resume", lines: Lines): AsyncGenerator<Told, void> {
     const { place, server } = this.#options;
-    const host = new Host({ stop: new AbortController(), cassette: { loose: false } });
     const session = choice === "new" ? { kind: "new" as const } : { kind: "named" as const, id: this.#session };
-    return runChat(host, {
-      lines,
-      own: { look: () => {}, has: () => false },
-      settings: (changes) => settingsIn(place, server, { session, overrides: overridesOf(changes) }),
-      remember: async () => {},
-      conclude: async (outcome) => outcome,
-      report: async (error) =>
-        void this.problems.push(`a bug: ${error instanceof Error ? error.stack : String(error)}`),
-    });
+    return chatHere({ place, server, session, lines, problems: this.problems });
   }
 
   #next(): string {
@@ -186,6 +177,8 @@ export function chatHere({ place, server, session, lines, problems, mode }: Chat
   const first = mode === undefined ? [] : [{ mode }];
   return runChat(host, {
     lines,
+    version: "0",
+    ownFiles: [],
     own: { look: () => {}, has: () => false },
     settings: (changes) =>
       settingsIn(place, server, { ...(session && { session }), overrides: overridesOf([...first, ...changes]) }),
