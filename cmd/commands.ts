@@ -99,17 +99,21 @@ export const commands = {
     ],
   },
   chat: {
-    about: "A conversation for programs: submissions in, events out",
+    about: "Talk to the model, line by line; for programs with --json",
     details:
-      'Reads one submission a line from stdin, such as {"op":"input","text":"fix it"}, and writes events as ' +
-      "koda exec --json does. The end of stdin ends the chat when the last turn is over.",
+      "Each line is an input, and the next one is read when its turn is over. /help lists the commands. Answers go to " +
+      "stdout, everything else to stderr. The end of stdin ends the chat. With --json, each line of stdin is a " +
+      "submission and each line of stdout an event.",
     positionals: {},
     flags: chatFlags,
     runsModel: true,
     exclusive: runExclusive,
-    atLeastOne: [["json", "print-schema"]],
     needs: [{ flag: "replay-loose", other: "replay" }],
-    examples: [{ line: 'echo \'{"op":"input","text":"hello"}\' | koda chat --json', about: "One turn" }],
+    examples: [
+      { line: "koda chat --last", about: "Go on with this directory's latest session" },
+      { line: "printf 'fix the bug\\nwrite a test\\n' | koda chat", about: "A script: one turn after the other" },
+      { line: 'echo \'{"op":"input","text":"hello"}\' | koda chat --json', about: "For programs" },
+    ],
   },
   review: {
     about: "Review changes, or anything else in the project, and report findings",

@@ -1,4 +1,4 @@
-import type { ChatLine } from "../lib/chat/door.ts";
+import type { InputLine } from "../lib/chat/door.ts";
 import { decodeUtf8 } from "../lib/config/utf8.ts";
 import { openReader } from "./bytes.ts";
 
@@ -9,7 +9,7 @@ const longestLine = 32 * 1024 * 1024;
 export async function* inputLines(
   stream: ReadableStream<Uint8Array>,
   signal: AbortSignal,
-): AsyncGenerator<ChatLine, void> {
+): AsyncGenerator<InputLine, void> {
   const reader = openReader(stream, signal);
   let pieces: Uint8Array[] = [];
   let length = 0;
@@ -19,7 +19,7 @@ export async function* inputLines(
     if (length <= longestLine) pieces.push(piece);
     else pieces = [];
   };
-  const end = (): ChatLine => {
+  const end = (): InputLine => {
     const line = length > longestLine ? tooLong : lineOf(Buffer.concat(pieces));
     [pieces, length] = [[], 0];
     return line;
@@ -38,8 +38,8 @@ export async function* inputLines(
   if (length > 0) yield end();
 }
 
-const tooLong: ChatLine = { problem: `Cannot read the line: it is longer than ${longestLine / 1024 / 1024} MiB` };
+const tooLong: InputLine = { problem: `Cannot read the line: it is longer than ${longestLine / 1024 / 1024} MiB` };
 
-function lineOf(bytes: Uint8Array): ChatLine {
+function lineOf(bytes: Uint8Array): InputLine {
   return decodeUtf8(bytes) ?? { problem: "Cannot read the line: it is not UTF-8 text" };
 }

@@ -67,6 +67,18 @@ export function exportDocument({ id, format = "markdown" }: CommandOptions<"sess
   });
 }
 
+/** The latest sessions of a directory, for a terminal. */
+export async function sessionsHere(cwd: string, limit: number): Promise<string> {
+  await using store = openExisting();
+  return sessionTable(listed(store, store.totals(store.list({ cwd, limit }))), await columnsOfStdout()).trimEnd();
+}
+
+/** A session as a Markdown document. */
+export async function markdownOf(id: string): Promise<string> {
+  await using store = openExisting();
+  return [...exportSession({ ...store.read(store.find(id)), version }, "markdown")].map(plain).join("");
+}
+
 export function searchSessions({ query, json, limit = mostFound }: CommandOptions<"session search">): Promise<number> {
   return withStore(async function* (store) {
     const unindexed = store.unindexed();

@@ -12,7 +12,7 @@ import { resumeFlags } from "./resumeflags.ts";
 import { version } from "./version.ts";
 
 /** The settings of a run from flags, environment and configuration files. */
-export async function settingsOf(options: ExecOptions): Promise<Settings> {
+export async function settingsOf(options: ExecOptions, command: Settings["command"] = "exec"): Promise<Settings> {
   const base = await baseSettings(options, overridesOf(options));
   const { root, loaded } = base;
   return {
@@ -47,6 +47,7 @@ export async function settingsOf(options: ExecOptions): Promise<Settings> {
     hasImages: options.image.length > 0,
     answerSchema: await answerSchemaOf(options),
     verify: options.verify === undefined ? undefined : { command: options.verify, most: options.verifyAttempts ?? 3 },
+    command,
     resumeFlags: resumeFlags(options),
     failOn: options.failOn.map((name) => failOnCodes[name]),
     requiresFinish: options.finish !== undefined,

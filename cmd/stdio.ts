@@ -2,25 +2,30 @@ import { fstatSync, writeSync } from "node:fs";
 import { errnoOf } from "../lib/errors.ts";
 import { openSink } from "../lib/sink/open.ts";
 import { OutputStream } from "../lib/sink/output.ts";
-import type { Sink } from "../lib/sink/sink.ts";
+import type { Sink, SinkOptions } from "../lib/sink/sink.ts";
 import { wantsColor } from "../lib/sink/style.ts";
 import type { ExecOptions } from "./options.ts";
 import { isTerminal } from "./terminal.ts";
 
-type SinkChoice = Partial<Pick<ExecOptions, "output" | "stream" | "outputSchema" | "quiet" | "verbose" | "color">>;
+type SinkChoice = Partial<
+  Pick<ExecOptions, "output" | "stream" | "outputSchema" | "quiet" | "verbose" | "color"> &
+    Pick<SinkOptions, "isChat" | "isTyping" | "stdout" | "stderr">
+>;
 
 /** The sink for this process's streams. */
 export async function sinkFor(choice: SinkChoice): Promise<Sink> {
-  const { output, stream, outputSchema, quiet, verbose, color } = choice;
+  const { output, stream, outputSchema, quiet, verbose, color, isChat, isTyping } = choice;
   const stderrIsTerminal = await isTerminal(2);
   const sink = openSink({
     mode: output ?? "text",
-    stdout: new OutputStream(1, "stdout"),
-    stderr: new OutputStream(2, "stderr"),
+    stdout: choice.stdout ?? new OutputStream(1, "stdout"),
+    stderr: choice.stderr ?? new OutputStream(2, "stderr"),
     stdoutIsTerminal: await isTerminal(1),
     stderrIsTerminal,
     isOneStream: isOneStream(),
     stream: stream ?? false,
+    isChat: isChat ?? false,
+    ...(isTyping && { isTyping }),
     hasSchema: outputSchema !== undefined,
     quiet: quiet ?? false,
     verbose: verbose ?? false,

@@ -21,14 +21,14 @@ import type { Submission, SubmissionOf } from "./submission.ts";
 type ChatTask = TaskEnd &
   Omit<ChatSettings, "approvals"> & {
     lines: AsyncIterable<ChatLine>;
-    /** Saves the start of a command that needs no approval from now on. */
-    remember(prefix: string): Promise<void>;
+    /** Saves the start of a command that needs no approval from now on; undefined when nobody can be asked. */
+    remember: ((prefix: string) => Promise<void>) | undefined;
     version: string;
     /** The paths of files that koda itself writes. */
     ownFiles: readonly string[];
   };
 
-/** A conversation for programs: submissions in, events out, from the first event to the only `end`. */
+/** A conversation: submissions in, events out, from the first event to the only `end`. */
 export async function* runChat(host: Host, task: ChatTask): AsyncGenerator<Event, void> {
   yield* runWith(host, task, (current) => new Chat(host, task, current).events());
 }
@@ -54,6 +54,8 @@ class Chat {
   readonly #door: Door;
   /** The commands of the user's that run beside a turn. */
   readonly #commands = new Set<Promise<void>>();
+  /** Stops all commands of the user's. */
+  #stopCommands = new AbortController();
   #turn: RunningTurn | undefined;
   /** Stops what is carried out between turns. */
   #step: AbortController | undefined;
@@ -64,12 +66,13 @@ class Chat {
     this.#host = host;
     this.#lines = task.lines;
     this.#own = { version: task.version, own: task.ownFiles };
-    this.#approvals = new Approvals({
-      post: (event) => this.#posted.post(event),
+    const { remember } = task;
+    const questions = {
+      post: (event: Event) => this.#posted.post(event),
       waits: () => host.clocks.pauseIdle(),
-      remember: (prefix) => task.remember(prefix),
       abort: () => this.#interrupt("The turn was ended at a question about a call"),
-    });
+    };
+    this.#approvals = new Approvals(remember && { ...questions, remember });
     this.#opened = new ChatConversation(host, { ...task, approvals: this.#approvals }, current);
     this.#door = new Door({
       kept: () => this.#conversation.parts.session.submissions,
@@ -81,7 +84,7 @@ class Chat {
 
   async *events(): AsyncGenerator<Event, Outcome> {
     yield* this.#opened.open();
-    this.#door.takeUp();
+    await this.#door.takeUp();
     const wake = () => {
       this.#approvals.denyAll("the chat was stopped");
       this.#queue.wake();
@@ -105,7 +108,7 @@ class Chat {
     try {
       for await (const line of this.#lines) {
         if (this.#isStopped) return;
-        this.#door.receive(line);
+        await this.#door.receive(line);
       }
     } finally {
       this.#queue.close();
@@ -156,8 +159,11 @@ class Chat {
   /** Ends the turn. A question that is open is denied, so that the call is told and counted. */
   #interrupt(message: string): boolean {
     this.#approvals.denyAll("the turn was interrupted");
+    const reason = new KodaError("interrupted", message, { retryable: true });
+    this.#stopCommands.abort(reason);
+    this.#stopCommands = new AbortController();
     const stop = this.#turn?.stop ?? this.#step;
-    stop?.abort(new KodaError("interrupted", message, { retryable: true }));
+    stop?.abort(reason);
     return stop !== undefined;
   }
 
@@ -314,8 +320,9 @@ class Chat {
   }
 
   async #answerShell(job: SubmittedOf<"shell">): Promise<void> {
+    const signal = AbortSignal.any([this.#host.signal, this.#stopCommands.signal]);
     try {
-      this.#door.post(job, done(await shellResult(this.#conversation, job, this.#host.signal)));
+      this.#door.post(job, done(await shellResult(this.#conversation, job, signal)));
     } catch (error) {
       this.#door.post(job, byOutcome(outcomeOfError(error, this.#host.signal, "")));
     }

@@ -4,10 +4,13 @@ import { type ErrorCode, KodaError } from "../errors.ts";
 import type { Submissions } from "../session/submissions.ts";
 import type { Submitted } from "./queue.ts";
 import { cancelled, type SubmissionReply } from "./reply.ts";
-import { readSubmission, type Submission } from "./submission.ts";
+import type { Submission } from "./submission.ts";
 
 /** A line of the input, or why it could not be read. */
-export type ChatLine = string | { problem: string; id?: string };
+export type InputLine = string | { problem: string; id?: string };
+
+/** A line that is a submission as JSON, or a submission that was made of what a person typed. */
+export type ChatLine = InputLine | { submission: Submission };
 
 type DoorOptions = {
   /** Those of the session that is open now. */
@@ -27,9 +30,9 @@ export class Door {
     this.#options = options;
   }
 
-  receive(line: ChatLine): void {
+  async receive(line: ChatLine): Promise<void> {
     if (typeof line === "string" && line.trim() === "") return;
-    const read = typeof line === "string" ? readSubmission(line) : line;
+    const read = typeof line === "string" ? (await loadReader()).readSubmission(line) : line;
     if ("problem" in read) return this.#reject(read.id, "usage", read.problem);
     const { submission } = read;
     const { id = Bun.randomUUIDv7() } = submission;
@@ -48,11 +51,11 @@ export class Door {
   }
 
   /** Carries out the submissions that an earlier process has accepted. Those that had begun are told as cut off. */
-  takeUp(): void {
+  async takeUp(): Promise<void> {
     const { kept: current, carryOut, posted } = this.#options;
     const kept = current();
     for (const { id, body, state } of kept.open()) {
-      const read = readSubmission(body);
+      const read = (await loadReader()).readSubmission(body);
       if (state === "accepted" && "submission" in read) carryOut({ id, submission: read.submission, kept });
       else posted.post(this.reply({ id, kept }, cut));
     }
@@ -86,5 +89,8 @@ export class Door {
     this.#options.posted.post({ type: "rejected", ...submission, error: { code, message } });
   }
 }
+
+/** A submission that was made here needs no check, and a chat without programs no zod. */
+const loadReader = () => import("./submission.ts");
 
 const cut = cancelled("koda was stopped while this was under way: how far it came is in the session");

@@ -197,7 +197,7 @@ function assertUsable(settings: Settings): void {
 /** The command line that continues the session; null when nothing is kept or no provider was asked. */
 function resumeLine(id: string, settings: Settings, connection: ConnectionFacts | undefined): string | null {
   if (settings.database === inMemory || connection === undefined) return null;
-  return ["koda exec --resume", id, ...settings.resumeFlags].join(" ");
+  return [`koda ${settings.command} --resume`, id, ...settings.resumeFlags].join(" ");
 }
 
 function limitsOf({ loaded: { config } }: Settings, agent: AgentDefinition | undefined): Limits {

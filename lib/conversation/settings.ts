@@ -52,6 +52,8 @@ export type Settings = {
   failOn: readonly FailOn[];
   /** Only a call of Finish ends the run (--finish required). */
   requiresFinish: boolean;
+  /** The command that continues the session. */
+  command: "exec" | "chat";
   /** Flags that a later command line needs to continue under the same terms, quoted for a shell. */
   resumeFlags: readonly string[];
 };

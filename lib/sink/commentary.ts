@@ -42,6 +42,14 @@ export class Commentary {
     return text;
   }
 
+  /** After a turn of a conversation: everything but its answer. */
+  afterTurn(isComplete: boolean): string {
+    if (isComplete) this.#replies.pop();
+    const text = this.#take(this.#current.slice(this.#taken));
+    this.#restart();
+    return text;
+  }
+
   /** Text that neither the answer nor anything before has shown. */
   atEnd(end: EventOf<"end">): string {
     const isWhole = this.#replies.length > 0 && this.#current === "";

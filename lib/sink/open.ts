@@ -24,6 +24,7 @@ export function openSink(options: SinkOptions): Sink {
       const isWritten = written === undefined || written === alreadyWritten;
       return isWritten ? (toStderr(event) ?? alreadyWritten) : writeBoth(written, event);
     },
+    note: async (text) => await screen.toStderr(`${screen.stderrIsOpen ? "\n" : ""}${text}\n`),
     flush: () => screen.flush(),
     clearLine: () => screen.clearLine(),
   };

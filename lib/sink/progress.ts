@@ -15,7 +15,7 @@ import { commandEnd, commandOutput, commandStart } from "./usercommands.ts";
 
 type ProgressOptions = Pick<
   SinkOptions,
-  "quiet" | "verbose" | "color" | "columns" | "stderrIsTerminal" | "hasSchema"
+  "quiet" | "verbose" | "color" | "columns" | "stderrIsTerminal" | "hasSchema" | "isChat"
 > & {
   /** stdout shows text as it comes; otherwise text that is not the answer is shown here. */
   textIsShown: boolean;
@@ -29,19 +29,33 @@ const longWait = 60_000;
 export function openProgress(screen: Screen, options: ProgressOptions): EventWriter {
   const lines = new LineWriter(screen);
   const paint = openPaint(options.color);
-  if (options.quiet) return (event) => writeQuietly(event, lines, paint);
+  if (options.quiet) return (event) => writeQuietly(event, lines, { ...options, paint });
 
   const progress = new Progress(screen, lines, paint, options);
   return (event) => progress.write(event);
 }
 
 /** With --quiet: only errors and safety warnings. */
-async function writeQuietly(event: Event, lines: LineWriter, paint: Paint): Promise<void> {
+async function writeQuietly(
+  event: Event,
+  lines: LineWriter,
+  { paint, isChat = false }: Pick<ProgressOptions, "isChat"> & { paint: Paint },
+): Promise<void> {
+  const failure = isChat ? failureIn(event) : undefined;
+  if (failure !== undefined) await lines.line(errorLine(failure, paint));
   if (event.type === "session.start")
     for (const warning of warnings(event)) await lines.line(noticeLine("warn", warning, paint));
   if (event.type === "notice" && event.level === "error") await lines.line(noticeLine("error", event.message, paint));
   if (event.type === "end" && event.error) await lines.line(errorLine(event.error, paint));
 }
+
+/** The failure of a submission or a turn in a chat; a turn that a submission began is told of with its reply. */
+function failureIn(event: Event): Failure | undefined {
+  if (event.type === "turn.end" && "submission" in event) return undefined;
+  return event.type === "reply" || event.type === "rejected" || event.type === "turn.end" ? event.error : undefined;
+}
+
+type Failure = Pick<NonNullable<EventOf<"end">["error"]>, "message" | "retry_at">;
 
 const silent = ["usage", "approval.request", "approval.decision", "accepted", "rejected", "reply"] as const;
 type Silent = (typeof silent)[number];
@@ -65,6 +79,8 @@ class Progress {
   #isReconnecting = false;
   /** True when the turn was complete, even if its answer failed later. */
   #isComplete = false;
+  /** The failure that was told last. */
+  #told = "";
 
   constructor(screen: Screen, lines: LineWriter, paint: Paint, options: ProgressOptions) {
     this.#screen = screen;
@@ -78,7 +94,11 @@ class Progress {
 
   /** Pieces of text are many and show nothing, so they cost no promise. */
   write(event: Event): Promise<void> | undefined {
-    if (event.type !== "text.delta") return isSilent(event) ? undefined : this.#show(event);
+    if (event.type !== "text.delta") {
+      if (!isSilent(event)) return this.#show(event);
+      const failure = this.#options.isChat === true ? failureIn(event) : undefined;
+      return failure && this.#fail(failure);
+    }
     this.#commentary.add(event.text);
     return this.#isReconnecting ? this.#wait(newActivity("thinking")) : undefined;
   }
@@ -88,10 +108,11 @@ class Progress {
       case "session.start":
         return await this.#start(event);
       case "turn.start":
+        this.#told = "";
         return await this.#wait(newActivity("thinking"));
       case "turn.end":
         this.#isComplete = event.reason === "complete";
-        return;
+        return this.#options.isChat === true ? await this.#endTurn(event) : undefined;
       case "text.done":
         return this.#commentary.close(event.text);
       case "thinking.delta":
@@ -199,6 +220,21 @@ class Progress {
     else await this.#lines.line(noticeLine("warn", line, this.#paint));
   }
 
+  /** Several submissions may fail with one turn. */
+  async #fail(failure: Failure): Promise<void> {
+    await this.#wait(undefined);
+    const line = errorLine(failure, this.#paint);
+    if (line !== this.#told) await this.#lines.line(line);
+    this.#told = line;
+  }
+
+  async #endTurn(event: EventOf<"turn.end">): Promise<void> {
+    await this.#wait(undefined);
+    const failure = failureIn(event);
+    if (failure !== undefined) await this.#fail(failure);
+    await this.#showCommentary(this.#commentary.afterTurn(this.#isComplete));
+  }
+
   async #wait(activity: Activity | undefined): Promise<void> {
     this.#isReconnecting = false;
     await this.#screen.wait(activity);
@@ -207,7 +243,7 @@ class Progress {
   async #end(event: EventOf<"end">): Promise<void> {
     await this.#wait(undefined);
     await this.#showCommentary(this.#commentary.atEnd(event));
-    if (event.error) await this.#lines.line(errorLine(event.error, this.#paint));
+    if (event.error) await this.#fail(event.error);
     else if (event.incomplete) await this.#lines.line(noticeLine("warn", doubt(event.incomplete), this.#paint));
     if (event.session === null) return;
     for (const { name, error } of event.mcp ?? []) {
@@ -219,7 +255,8 @@ class Progress {
     await this.#lines.line(summary(event, this.#paint));
     if (event.resume === null) return;
     // Continuing a complete turn needs a prompt.
-    const line = this.#isComplete ? `${event.resume} "…"` : event.resume;
+    const needsPrompt = this.#isComplete && this.#options.isChat !== true;
+    const line = needsPrompt ? `${event.resume} "…"` : event.resume;
     await this.#lines.line(this.#paint.dim(`  to continue: ${line}`));
   }
 }

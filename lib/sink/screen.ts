@@ -11,7 +11,15 @@ const eraseLine = "\r\u001b[K";
 
 type ScreenOptions = Pick<
   SinkOptions,
-  "stdout" | "stderr" | "stdoutIsTerminal" | "stderrIsTerminal" | "isOneStream" | "columns" | "color" | "heartbeatMs"
+  | "stdout"
+  | "stderr"
+  | "stdoutIsTerminal"
+  | "stderrIsTerminal"
+  | "isOneStream"
+  | "isTyping"
+  | "columns"
+  | "color"
+  | "heartbeatMs"
 >;
 
 /** The work in progress: `running`, `npm test`; `since` is a time of `performance.now()`. */
@@ -113,7 +121,8 @@ export class Screen {
   async #spin(): Promise<void> {
     const now = performance.now();
     const isMidLine = this.#open.stderr || (this.#shared && this.#open.stdout);
-    if (!this.#activity || this.#drawing || isMidLine || now - this.#quietSince < spinnerAfterMs) return;
+    const isTaken = isMidLine || this.#options.isTyping?.() === true;
+    if (!this.#activity || this.#drawing || isTaken || now - this.#quietSince < spinnerAfterMs) return;
     const columns = this.#options.columns();
     if (columns !== this.#columns) return await this.#waitForResize(columns);
     const { verb, what, since } = this.#activity;

@@ -74,7 +74,9 @@ export function executableLine({ executable_changes: changes }: End): string | u
   return `Review before other programs run them: ${some.join(", ")}${more}`;
 }
 
-export function errorLine({ message, retry_at: retryAt }: NonNullable<End["error"]>, paint: Paint): string {
+type Told = Pick<NonNullable<End["error"]>, "message" | "retry_at">;
+
+export function errorLine({ message, retry_at: retryAt }: Told, paint: Paint): string {
   const retry = retryAt === undefined ? "" : ` (try again at ${retryAt})`;
   return `${paint.red("koda:")} ${visibleMessage(message)}${retry}`;
 }

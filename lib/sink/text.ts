@@ -4,12 +4,35 @@ import type { Screen } from "./screen.ts";
 import type { EventWriter, SinkOptions } from "./sink.ts";
 
 /** `live` shows text as it comes, instead of only the final answer. */
-type TextOptions = Pick<SinkOptions, "stdoutIsTerminal" | "hasSchema"> & { live: boolean };
+type TextOptions = Pick<SinkOptions, "stdoutIsTerminal" | "hasSchema" | "isChat"> & { live: boolean };
 
 /** `--output text`: only text of the model on stdout. */
 export function textWriter(screen: Screen, options: TextOptions): EventWriter {
   const visible = options.stdoutIsTerminal ? visibleText : (text: string) => text;
-  return options.live ? liveWriter(screen, visible) : answerWriter(screen, visible, options);
+  if (options.live) return liveWriter(screen, visible, options);
+  return options.isChat === true ? turnsWriter(screen, visible) : answerWriter(screen, visible, options);
+}
+
+/** Writes the answer of each turn when the turn is over. */
+function turnsWriter(screen: Screen, visible: (text: string) => string): EventWriter {
+  let last = "";
+  let shown = 0;
+  const write = (text: string) => screen.toStdout(visible(endingInNewline(text)));
+  return (event) => {
+    if (event.type === "text.done") last = event.text;
+    // A turn that an agent's answer has begun has no reply.
+    if (event.type === "turn.end" && event.reason === "complete" && !("submission" in event)) return write(last);
+    const answer = event.type === "reply" && event.status === "done" ? turnOf(event.result) : undefined;
+    // Several inputs may be a part of one turn.
+    if (answer === undefined || answer.turn === shown) return undefined;
+    shown = answer.turn;
+    return write(answer.text);
+  };
+}
+
+function turnOf(result: unknown): { turn: number; text: string } | undefined {
+  const { turn, text } = (result ?? {}) as { turn?: unknown; text?: unknown };
+  return typeof turn === "number" && typeof text === "string" ? { turn, text } : undefined;
 }
 
 /** Writes only the answer, at the end: until then a call, a retry or another reply may follow. */
@@ -28,7 +51,11 @@ function answerWriter(
 }
 
 /** Writes every reply as it comes, each on lines of its own. */
-function liveWriter(screen: Screen, visible: (text: string) => string): EventWriter {
+function liveWriter(
+  screen: Screen,
+  visible: (text: string) => string,
+  { isChat = false }: Pick<TextOptions, "isChat">,
+): EventWriter {
   /** True when text of the current reply, or any text since the last call, was written. */
   let hasReplyText = false;
   let hasText = false;
@@ -54,7 +81,7 @@ function liveWriter(screen: Screen, visible: (text: string) => string): EventWri
       case "retry":
         return await close();
       case "end":
-        if (!hasText && event.status === "done") await write(event.text);
+        if (!hasText && !isChat && event.status === "done") await write(event.text);
         return await close();
       default:
         return;

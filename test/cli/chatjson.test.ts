@@ -372,12 +372,6 @@ test("an agent in the background that ends between turns wakes the model", async
   expect([end.text, end.agents]).toEqual(["The agent found it.", { ok: 1, failed: 0, cancelled: 0 }]);
 });
 
-test("a chat without --json says what is missing", async () => {
-  await using place = makePlace();
-  const { exit, stderr } = await koda(place, ["chat"]);
-  expect([exit, stderr]).toEqual([2, expect.stringContaining("--json")]);
-});
-
 test.each([
   ["a usage error", ["--modle", "x"], 2],
   ["a missing key", ["-m", "openai/gpt-5.5"], 4],

@@ -63,7 +63,6 @@ describe("refused before anything is called", () => {
     [["help", "session", "x"], 'Unknown command "session x"'],
     [["help", "exec", "x"], 'Unexpected argument "x"'],
     [["models", "--jsno"], 'Unknown flag "--jsno" (did you mean "--json"?)'],
-    [["chat"], "--json"],
     [["ultrareview"], 'Unknown command "ultrareview"'],
     [["mcp"], "No command given: expected add, list, remove, check"],
     [["mcp", "add", "x", "npx", "-y"], "put -- before the command: koda mcp add x -- npx -y"],

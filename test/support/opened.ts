@@ -59,6 +59,7 @@ export async function settingsIn(
     failOn: [],
     requiresFinish: false,
     agent: undefined,
+    command: "exec",
     resumeFlags: [],
   };
 }

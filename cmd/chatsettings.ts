@@ -1,0 +1,80 @@
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import type { SettingsChange } from "../lib/chat/submission.ts";
+import { editConfigFile } from "../lib/config/edit.ts";
+import { userConfigFile } from "../lib/config/paths.ts";
+import { KodaError } from "../lib/errors.ts";
+import type { CommandOptions, ExecOptions } from "./options.ts";
+import { ownFiles, ownOutput } from "./ownoutput.ts";
+import { report } from "./print.ts";
+import { settingsOf } from "./settings.ts";
+import { version } from "./version.ts";
+
+type ChatOptions = CommandOptions<"chat">;
+
+/** The parts of every chat that come from the command line. */
+export function chatParts(options: ChatOptions) {
+  const run = asRun(options);
+  const command = options.json ? "exec" : "chat";
+  return {
+    run,
+    version,
+    own: ownOutput(run),
+    ownFiles: ownFiles(run),
+    settings: (changes: readonly SettingsChange[]) => settingsOf(changes.reduce(withChange, run), command),
+    report: async (error: unknown) => void (await report(error)),
+  };
+}
+
+const approvedCommands = "approvals.commands";
+
+/** Adds the start of a command to the user's configuration. */
+export async function rememberPrefix(prefix: string): Promise<void> {
+  await editPrefixes((prefixes) => [...new Set([...prefixes, prefix])]);
+}
+
+/** Takes the start of a command out of it. */
+export async function forgetPrefix(prefix: string): Promise<void> {
+  await editPrefixes((prefixes) => {
+    if (prefixes.includes(prefix)) return prefixes.filter((each) => each !== prefix);
+    const expected = prefixes.length === 0 ? "none is saved" : `expected one of ${prefixes.join(", ")}`;
+    throw new KodaError("usage", `Cannot remove "${prefix}": ${expected}`);
+  });
+}
+
+async function editPrefixes(change: (prefixes: readonly string[]) => readonly string[]): Promise<void> {
+  const file = userConfigFile({ env: process.env, home: homedir() });
+  if (file === undefined) throw new KodaError("config", "there is no directory for the configuration");
+  await editConfigFile(file, {
+    path: approvedCommands.split("."),
+    value: (entries) => {
+      const raw = entries.find((entry) => entry.key === approvedCommands)?.raw;
+      return change(Array.isArray(raw) ? raw.map(String) : []);
+    },
+  });
+}
+
+/** A chat is a run without a prompt and without a single answer. */
+function asRun(options: ChatOptions): ExecOptions {
+  return { ...options, image: [], stream: false, failOn: [] };
+}
+
+/** The command line of a chat with a change of its settings. */
+function withChange(options: ExecOptions, change: SettingsChange): ExecOptions {
+  const { model, mode, cwd, effort, net } = change;
+  return {
+    ...options,
+    ...(model !== undefined && { model }),
+    ...(mode !== undefined && { mode }),
+    ...(cwd !== undefined && { cd: resolve(options.cd ?? ".", cwd) }),
+    ...(effort !== undefined && { reasoningEffort: effort }),
+    ...(net !== undefined && { net }),
+    allowWrite: [...options.allowWrite, ...(change.allow_write ?? [])],
+    allowRead: [...options.allowRead, ...(change.allow_read ?? [])],
+    denyRead: [...options.denyRead, ...(change.deny_read ?? [])],
+    allowNet: [...options.allowNet, ...(change.allow_net ?? [])],
+    denyNet: [...options.denyNet, ...(change.deny_net ?? [])],
+    mcpConfig: [...options.mcpConfig, ...(change.mcp_config === undefined ? [] : [change.mcp_config])],
+    allowGit: change.allow_git ?? options.allowGit,
+  };
+}

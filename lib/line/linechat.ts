@@ -1,0 +1,132 @@
+import { Mailbox } from "../async/mailbox.ts";
+import type { ChatLine } from "../chat/door.ts";
+import type { Submission } from "../chat/submission.ts";
+import type { Event, EventOf } from "../engine/event.ts";
+import { KodaError, messageOf } from "../errors.ts";
+import { nearest } from "../nearest.ts";
+import { commandNamed, type LineCommand, lineCommands, type LineServices } from "./commands.ts";
+import { listedNames } from "./listed.ts";
+
+type SubmissionResult = Omit<EventOf<"reply">, "type" | "submission">;
+
+type LineOptions = {
+  services: LineServices;
+  /** Writes lines for people. */
+  note: (text: string) => Promise<void>;
+  /** Each input waits for the end of the one before: a script is a sequence. */
+  isSequence: boolean;
+};
+
+type NewSubmission = Submission extends infer S ? (S extends Submission ? Omit<S, "id"> : never) : never;
+
+/** A conversation for people: inputs become submissions, and their events what is shown. */
+export class LineChat {
+  readonly #options: LineOptions;
+  readonly #submitted = new Mailbox<ChatLine>();
+  readonly #waiting = new Map<string, (result: SubmissionResult) => void>();
+  /** The latest events of some types: what commands tell. */
+  readonly #latest = new Map<Event["type"], Event>();
+  #isTurn = false;
+
+  constructor(options: LineOptions) {
+    this.#options = options;
+  }
+
+  get services(): LineServices {
+    return this.#options.services;
+  }
+
+  /** True while something that was submitted is under way. */
+  get isBusy(): boolean {
+    return this.#isTurn || this.#waiting.size > 0;
+  }
+
+  latest<T extends Event["type"]>(type: T): EventOf<T> | undefined {
+    return this.#latest.get(type) as EventOf<T> | undefined;
+  }
+
+  /** Everything that the inputs submit, until they end. */
+  submissions(inputs: AsyncIterable<string>): AsyncGenerator<ChatLine, void> {
+    return this.#submitted.until(this.#read(inputs));
+  }
+
+  /** Submits something; settles with its reply. */
+  submit(submission: NewSubmission): Promise<SubmissionResult> {
+    const id = Bun.randomUUIDv7();
+    const { promise, resolve } = Promise.withResolvers<SubmissionResult>();
+    this.#waiting.set(id, resolve);
+    this.#submitted.post({ submission: { id, ...submission } as Submission });
+    return promise;
+  }
+
+  /** Takes note of an event that was shown. */
+  see(event: Event): void {
+    switch (event.type) {
+      case "session.start":
+      case "usage":
+      case "diff":
+        this.#latest.set(event.type, event);
+        return;
+      case "turn.start":
+      case "turn.end":
+        this.#isTurn = event.type === "turn.start";
+        return;
+      case "reply":
+        return this.#settle(event.submission, event);
+      case "rejected":
+        return this.#settle(event.submission, { status: "failed", error: { ...event.error, retryable: false } });
+      default:
+        return;
+    }
+  }
+
+  #settle(id: string | undefined, result: SubmissionResult): void {
+    this.#waiting.get(id ?? "")?.(result);
+    this.#waiting.delete(id ?? "");
+  }
+
+  async #read(inputs: AsyncIterable<string>): Promise<void> {
+    for await (const text of inputs) {
+      const work = this.#carryOut(text.trim()).catch(async (error: unknown) => {
+        if (!(error instanceof KodaError)) throw error;
+        await this.#options.note(`koda: ${messageOf(error)}`);
+      });
+      if (this.#options.isSequence) await work;
+      if (this.#isLeaving) return;
+    }
+  }
+
+  #isLeaving = false;
+
+  async #carryOut(text: string): Promise<void> {
+    if (text === "") return;
+    const { note } = this.#options;
+    if (text.startsWith("!")) return await this.#shell(text.slice(1).trim());
+    const [, name, rest = ""] = /^\/([\w-]*)(?:\s+([\s\S]*))?$/.exec(text) ?? [];
+    if (name === undefined) return await this.#input(text);
+    const command = commandNamed(name);
+    if (command === undefined) return await this.#prompt(name, text);
+    if (command.name === "quit") this.#isLeaving = true;
+    const shown = await command.run(this, rest.trim());
+    if (shown !== undefined) await note(shown);
+  }
+
+  async #input(text: string): Promise<void> {
+    if (this.#isTurn) await this.#options.note("· The model reads this with its next request");
+    await this.submit({ op: "input", text });
+  }
+
+  async #shell(command: string): Promise<void> {
+    if (command === "") throw new KodaError("usage", "Expected a command after !, such as !git status");
+    await this.submit({ op: "shell", command });
+  }
+
+  /** `/NAME rest` with one of the user's prompts; nothing else with a slash reaches the model. */
+  async #prompt(name: string, text: string): Promise<void> {
+    const prompts = listedNames((await this.submit({ op: "prompts.list" })).result, "prompts");
+    if (prompts.includes(name)) return await this.#input(text);
+    const meant = nearest(name, [...lineCommands.map((each: LineCommand) => each.name), ...prompts]);
+    const hint = meant === undefined ? "/help lists all" : `did you mean "/${meant}"?`;
+    throw new KodaError("usage", `Unknown command "/${name}" (${hint})`);
+  }
+}
