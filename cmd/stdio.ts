@@ -49,7 +49,7 @@ function clearLine(sink: Sink): void {
   }
 }
 
-function isOneStream(): boolean {
+export function isOneStream(): boolean {
   try {
     const [out, err] = [fstatSync(1), fstatSync(2)];
     return out.dev === err.dev && out.ino === err.ino;

@@ -3,7 +3,7 @@ import type { InputLine } from "../chat/door.ts";
 const fence = '"""';
 
 /** Puts typed lines together to inputs: `"""` opens and closes a block, a backslash at the end continues a line. */
-class InputLines {
+export class InputLines {
   #lines: string[] = [];
   #isBlock = false;
 

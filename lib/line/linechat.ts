@@ -5,7 +5,7 @@ import type { Event, EventOf } from "../engine/event.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { commandNamed, type LineCommand, lineCommands, type LineServices } from "./commands.ts";
-import { listedNames } from "./listed.ts";
+import { entryNames } from "./listed.ts";
 
 type SubmissionResult = Omit<EventOf<"reply">, "type" | "submission">;
 
@@ -27,6 +27,7 @@ export class LineChat {
   /** The latest events of some types: what commands tell. */
   readonly #latest = new Map<Event["type"], Event>();
   #isTurn = false;
+  #isLeaving = false;
 
   constructor(options: LineOptions) {
     this.#options = options;
@@ -36,9 +37,14 @@ export class LineChat {
     return this.#options.services;
   }
 
-  /** True while something that was submitted is under way. */
+  /** True as soon as there is a session. */
+  get isOpen(): boolean {
+    return this.#latest.has("session.start");
+  }
+
+  /** True while something is under way, if only the start. */
   get isBusy(): boolean {
-    return this.#isTurn || this.#waiting.size > 0;
+    return !this.isOpen || this.#isTurn || this.#waiting.size > 0;
   }
 
   latest<T extends Event["type"]>(type: T): EventOf<T> | undefined {
@@ -57,6 +63,11 @@ export class LineChat {
     this.#waiting.set(id, resolve);
     this.#submitted.post({ submission: { id, ...submission } as Submission });
     return promise;
+  }
+
+  /** The names of the user's prompts. */
+  async prompts(): Promise<string[]> {
+    return entryNames((await this.submit({ op: "prompts.list" })).result, "prompts");
   }
 
   /** Takes note of an event that was shown. */
@@ -96,8 +107,6 @@ export class LineChat {
     }
   }
 
-  #isLeaving = false;
-
   async #carryOut(text: string): Promise<void> {
     if (text === "") return;
     const { note } = this.#options;
@@ -112,8 +121,10 @@ export class LineChat {
   }
 
   async #input(text: string): Promise<void> {
-    if (this.#isTurn) await this.#options.note("· The model reads this with its next request");
-    await this.submit({ op: "input", text });
+    const isSteering = this.#isTurn;
+    const answered = this.submit({ op: "input", text });
+    if (isSteering) await this.#options.note("· The model reads this with its next request");
+    await answered;
   }
 
   async #shell(command: string): Promise<void> {
@@ -123,7 +134,7 @@ export class LineChat {
 
   /** `/NAME rest` with one of the user's prompts; nothing else with a slash reaches the model. */
   async #prompt(name: string, text: string): Promise<void> {
-    const prompts = listedNames((await this.submit({ op: "prompts.list" })).result, "prompts");
+    const prompts = await this.prompts();
     if (prompts.includes(name)) return await this.#input(text);
     const meant = nearest(name, [...lineCommands.map((each: LineCommand) => each.name), ...prompts]);
     const hint = meant === undefined ? "/help lists all" : `did you mean "/${meant}"?`;

@@ -8,7 +8,7 @@ function entriesOf(result: unknown, list: string): Entry[] {
   return Array.isArray(entries) ? (entries as Entry[]) : [];
 }
 
-export function listedNames(result: unknown, list: string): string[] {
+export function entryNames(result: unknown, list: string): string[] {
   return entriesOf(result, list).map(({ name }) => String(name));
 }
 

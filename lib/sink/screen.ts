@@ -7,7 +7,7 @@ const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "
 const frameMs = 100;
 /** Shorter waits get no spinner, so that nothing flickers. */
 const spinnerAfterMs = 400;
-const eraseLine = "\r\u001b[K";
+export const eraseLine = "\r\u001b[K";
 
 type ScreenOptions = Pick<
   SinkOptions,

@@ -16,7 +16,7 @@ export type Sink = {
 export type EventWriter = (event: Event) => Promise<void> | undefined;
 
 /** The part of an output that a sink uses. */
-type SinkOutput = Pick<OutputStream, "write" | "flush" | "isIdle">;
+export type SinkOutput = Pick<OutputStream, "write" | "flush" | "isIdle">;
 
 type OutputMode = "text" | "json" | "jsonl";
 

@@ -1,0 +1,46 @@
+import { writeSync } from "node:fs";
+import { errnoOf } from "../lib/errors.ts";
+import type { Keyboard } from "../lib/line/lineterminal.ts";
+
+/** A terminal marks pasted text between these two. */
+const bracketedPaste = { on: "\u001b[?2004h", off: "\u001b[?2004l" } as const;
+
+/** The terminal on stdin. However the process ends, the terminal is as before. */
+export function openKeyboard(isDumb: boolean): Keyboard {
+  let isTaken = false;
+  const mark = (how: keyof typeof bracketedPaste) => {
+    if (!isDumb) writeQuietly(bracketedPaste[how]);
+  };
+  const keyboard: Keyboard = {
+    listen: (onKeys) => void process.stdin.on("data", onKeys),
+    onResize: (resized) => void process.on("SIGWINCH", resized),
+    take() {
+      isTaken = true;
+      process.stdin.setRawMode(true);
+      mark("on");
+    },
+    release() {
+      if (!isTaken) return;
+      isTaken = false;
+      mark("off");
+      process.stdin.setRawMode(false);
+    },
+    async suspend() {
+      const continued = Promise.withResolvers<void>();
+      process.once("SIGCONT", () => continued.resolve());
+      process.kill(process.pid, "SIGTSTP");
+      await continued.promise;
+    },
+  };
+  process.on("exit", () => keyboard.release());
+  return keyboard;
+}
+
+function writeQuietly(text: string): void {
+  try {
+    writeSync(2, text);
+  } catch (error) {
+    // The terminal is gone or blocked.
+    if (errnoOf(error) === undefined) throw error;
+  }
+}
