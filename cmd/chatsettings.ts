@@ -1,8 +1,9 @@
 import { homedir } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
+import { InputHistory } from "../lib/chat/inputhistory.ts";
 import type { SettingsChange } from "../lib/chat/submission.ts";
 import { editConfigFile } from "../lib/config/edit.ts";
-import { userConfigFile } from "../lib/config/paths.ts";
+import { findDataDirectory, userConfigFile } from "../lib/config/paths.ts";
 import { KodaError } from "../lib/errors.ts";
 import type { CommandOptions, ExecOptions } from "./options.ts";
 import { ownFiles, ownOutput } from "./ownoutput.ts";
@@ -22,8 +23,14 @@ export function chatParts(options: ChatOptions) {
     own: ownOutput(run),
     ownFiles: ownFiles(run),
     settings: (changes: readonly SettingsChange[]) => settingsOf(changes.reduce(withChange, run), command),
+    history: historyOf(options),
     report: async (error: unknown) => void (await report(error)),
   };
+}
+
+function historyOf({ ephemeral }: ChatOptions): InputHistory | undefined {
+  const directory = ephemeral ? undefined : findDataDirectory({ env: process.env, home: homedir() });
+  return directory === undefined ? undefined : new InputHistory(join(directory, "history.jsonl"));
 }
 
 const approvedCommands = "approvals.commands";

@@ -1,4 +1,5 @@
 import { runChat } from "../lib/chat/chat.ts";
+import type { InputHistory } from "../lib/chat/inputhistory.ts";
 import { Host } from "../lib/conversation/host.ts";
 import type { Event } from "../lib/engine/event.ts";
 import { inputsOf } from "../lib/line/inputlines.ts";
@@ -29,7 +30,7 @@ type Person = {
 export async function lineChat(options: CommandOptions<"chat">, stopper: Stopper): Promise<number> {
   const { run, ...parts } = chatParts(options);
   const isAtTerminal = (await isTerminal(0)) && (await isTerminal(2));
-  const person = isAtTerminal ? await atTerminal(options, stopper) : await overPipe(options);
+  const person = isAtTerminal ? await atTerminal(options, stopper, parts.history) : await overPipe(options);
   const { chat, isAskable } = person;
   return await deliver(
     (conclude) => {
@@ -54,9 +55,13 @@ async function overPipe(options: CommandOptions<"chat">): Promise<Person> {
   };
 }
 
-async function atTerminal(options: CommandOptions<"chat">, stopper: Stopper): Promise<Person> {
+async function atTerminal(
+  options: CommandOptions<"chat">,
+  stopper: Stopper,
+  history: InputHistory | undefined,
+): Promise<Person> {
   const { openLineTerminal } = await import("./lineterminal.ts");
-  const { sink, chat, terminal } = await openLineTerminal(options, stopper);
+  const { sink, chat, terminal } = await openLineTerminal(options, stopper, history);
   return {
     sink,
     chat,

@@ -1,3 +1,4 @@
+import type { InputHistory } from "../lib/chat/inputhistory.ts";
 import { KodaError } from "../lib/errors.ts";
 import { completionsOf } from "../lib/line/complete.ts";
 import { LineConsole } from "../lib/line/console.ts";
@@ -10,8 +11,15 @@ import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
 import { isOneStream, sinkFor } from "./stdio.ts";
 
+/** Inputs of earlier chats that Up brings back. */
+const mostEarlier = 1000;
+
 /** A chat at a terminal. All that is shown there passes the display, which knows the typed line. */
-export async function openLineTerminal(options: CommandOptions<"chat">, stopper: Stopper) {
+export async function openLineTerminal(
+  options: CommandOptions<"chat">,
+  stopper: Stopper,
+  history: InputHistory | undefined,
+) {
   const isDumb = process.env["TERM"] === "dumb";
   const out = new OutputStream(2, "stderr");
   const display = new LineConsole({ out, columns: () => process.stderr.columns || 80, isDumb });
@@ -30,7 +38,8 @@ export async function openLineTerminal(options: CommandOptions<"chat">, stopper:
     display,
     note,
     keyboard: openKeyboard(isDumb),
-    history: [],
+    history: history?.latest(mostEarlier) ?? [],
+    keepsHistory: history !== undefined,
     complete: async (before) =>
       completionsOf(
         before,

@@ -13,6 +13,7 @@ import { beside } from "./beside.ts";
 import { betweenTurns, shellResult } from "./betweenturns.ts";
 import { ChatConversation, type ChatSettings } from "./chatconversation.ts";
 import { type ChatLine, Door } from "./door.ts";
+import type { InputHistory } from "./inputhistory.ts";
 import { listFor } from "./listing.ts";
 import { beginsTurn, isOp, type Submitted, type SubmittedOf, Queue } from "./queue.ts";
 import { byOutcome, cancelled, done, refused, ofTurn, type SubmissionReply } from "./reply.ts";
@@ -21,6 +22,8 @@ import type { Submission, SubmissionOf } from "./submission.ts";
 type ChatTask = TaskEnd &
   Omit<ChatSettings, "approvals"> & {
     lines: AsyncIterable<ChatLine>;
+    /** The inputs of all chats; undefined for a chat that keeps nothing. */
+    history: InputHistory | undefined;
     /** Saves the start of a command that needs no approval from now on; undefined when nobody can be asked. */
     remember: ((prefix: string) => Promise<void>) | undefined;
     version: string;
@@ -47,6 +50,7 @@ class Chat {
   readonly #host: Host;
   readonly #lines: ChatTask["lines"];
   readonly #own: { version: string; own: readonly string[] };
+  readonly #history: ChatTask["history"];
   readonly #approvals: Approvals;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
@@ -66,6 +70,7 @@ class Chat {
     this.#host = host;
     this.#lines = task.lines;
     this.#own = { version: task.version, own: task.ownFiles };
+    this.#history = task.history;
     const { remember } = task;
     const questions = {
       post: (event: Event) => this.#posted.post(event),
@@ -139,6 +144,9 @@ class Chat {
       case "agents.list":
       case "mcp.list":
         return this.#door.post(job, done(listFor(submission.op, this.#conversation)));
+      case "history.add":
+      case "history.get":
+        return this.#door.post(job, this.#remember(submission));
       case "shell":
         return this.#turn !== undefined && isOp(job, "shell") ? this.#runBeside(job) : this.#queue.add(job);
       case "input":
@@ -172,6 +180,18 @@ class Chat {
     if (problem === undefined) return this.#door.post(job, done());
     this.#posted.post({ type: "notice", level: "warn", code: "approval", message: problem });
     this.#door.post(job, refused("usage", problem));
+  }
+
+  #remember(submission: SubmissionOf<"history.add" | "history.get">): SubmissionReply {
+    if (this.#history === undefined) return refused("usage", "A chat with --ephemeral has no history of inputs");
+    try {
+      if (submission.op === "history.get") return done(this.#history.get(submission.offset, submission.log));
+      this.#history.add(submission.text);
+      return done();
+    } catch (error) {
+      if (!(error instanceof KodaError)) throw error;
+      return refused(error.code, error.message);
+    }
   }
 
   /** Gives the running turn the input that has come. */

@@ -58,6 +58,8 @@ const shapes = [
   op("agents.list", {}),
   op("mcp.list", {}),
   op("mcp.refresh", { config: z.string().min(1).optional() }),
+  op("history.add", { text: z.string().min(1) }),
+  op("history.get", { offset: z.int().nonnegative().optional(), log: z.string().optional() }),
   op("clear", {}),
   op("shutdown", {}),
 ] as const;

@@ -23,7 +23,9 @@ type TerminalOptions = {
   display: LineConsole;
   keyboard: Keyboard;
   note: (text: string) => Promise<void>;
+  /** Earlier inputs, newest first. */
   history: readonly string[];
+  keepsHistory: boolean;
   complete: (before: string) => Promise<[matches: string[], word: string]>;
   /** Stops the chat. */
   quit: () => void;
@@ -126,6 +128,8 @@ export class LineTerminal {
       const input = this.#editor.expanded(typed);
       this.#editor.remember(this.#entered, input);
       this.#entered = [];
+      if (this.#options.keepsHistory && input.trim() !== "")
+        void this.#options.chat.submit({ op: "history.add", text: input });
       this.#inputs.post(input);
       this.#isEntering = true;
       setImmediate(() => {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openChat, promptsOf, startChat } from "../support/chat.ts";
 import { koda, type Line } from "../support/koda.ts";
@@ -354,6 +354,38 @@ test("lists answer at once, also while a turn runs", async () => {
     expect(await chat.ask({ op, id: op })).toMatchObject({ status: "done" });
   goOn.resolve();
   await chat.finish();
+});
+
+test("inputs are kept across sessions, for their user alone", async () => {
+  await using place = makePlace();
+  const file = join(place.home, ".local/share/koda/history.jsonl");
+  const add = (text: string) => ({ op: "history.add", id: text, text });
+  await using first = await openChat([], { place });
+  await using second = await openChat([], { place });
+  const texts = Array.from({ length: 50 }, (_, index) => `input ${index}\nof two lines`);
+  texts.forEach((text, index) => (index % 2 === 0 ? first : second).submit(add(text)));
+  for (const [index, text] of texts.entries())
+    expect(await (index % 2 === 0 ? first : second).reply(text)).toMatchObject({ status: "done" });
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  appendFileSync(file, '{"text":"ha');
+  await first.ask(add("after half a line"));
+  const { result } = await first.ask({ op: "history.get", id: "all" });
+  expect(result).toEqual({ log: expect.any(String), count: 52 });
+  const { log } = result as { log: string };
+  const at = (offset: number, id: string, of = log) => first.ask({ op: "history.get", id, offset, log: of });
+  const kept: unknown[] = [];
+  for (const index of texts.keys()) kept.push((await at(index, `get ${index}`)).result);
+  expect(kept.map((each) => (each as { text: string }).text).sort()).toEqual([...texts].sort());
+  expect((await at(51, "y")).result).toMatchObject({ text: "after half a line" });
+  for (const [offset, id, of] of [
+    [50, "half", log],
+    [52, "none", log],
+    [0, "other", "1"],
+  ] as const)
+    expect((await at(offset, id, of)).result).toEqual({ log, count: 52 });
+  await using none = await openChat([], { place, args: ["--ephemeral"] });
+  expect(await none.ask(add("secret"))).toMatchObject({ status: "failed", error: { code: "usage" } });
+  expect(readFileSync(file, "utf8")).not.toContain("secret");
 });
 
 test("an agent in the background that ends between turns wakes the model", async () => {

@@ -115,6 +115,26 @@ describe.skipIf(!hasTmux)("koda chat at a terminal", () => {
     expect(chat.prompts().at(-1)).toEqual(["hello world", "a\nb", "hello word"]);
   });
 
+  test("Up brings back inputs of earlier chats, but not those of a chat that keeps nothing", async () => {
+    await using place = makePlace();
+    {
+      await using chat = await openLineChat([say("1")], { place, args: ["--ephemeral"] });
+      chat.enter("private");
+      await chat.shows(/\n1\n>$/);
+    }
+    {
+      await using chat = await openLineChat([say("1")], { place });
+      chat.enter("from the first chat");
+      await chat.shows(/\n1\n>$/);
+    }
+    await using chat = await openLineChat([say("2")], { place });
+    chat.press("Up");
+    await chat.shows(/> from the first chat$/);
+    chat.press("Enter");
+    await chat.shows(/\n2\n>$/);
+    expect(chat.prompts()).toEqual([["from the first chat"]]);
+  });
+
   test("200 pasted lines are one input, and stand in the line as a few words", async () => {
     await using chat = await openLineChat([say("long")]);
     const text = Array.from({ length: 200 }, (_, index) => `line ${index} "x" \\`).join("\n");

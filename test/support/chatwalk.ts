@@ -179,6 +179,7 @@ export function chatHere({ place, server, session, lines, problems, mode }: Chat
     lines,
     version: "0",
     ownFiles: [],
+    history: undefined,
     own: { look: () => {}, has: () => false },
     settings: (changes) =>
       settingsIn(place, server, { ...(session && { session }), overrides: overridesOf([...first, ...changes]) }),

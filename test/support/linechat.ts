@@ -3,7 +3,7 @@ import { isMissing } from "./keyboard.ts";
 import { using } from "./koda.ts";
 import { reply, say, wait } from "./model-reply.ts";
 import { type Script, startModelServer } from "./model-server.ts";
-import { makePlace } from "./place.ts";
+import { makePlace, type Place } from "./place.ts";
 import { openTmux } from "./tmux.ts";
 
 export const hasTmux = !isMissing("tmux");
@@ -12,8 +12,15 @@ export const usualSize = { columns: 80, rows: 24 };
 /** `koda chat` in tmux, at its first prompt. */
 export async function openLineChat(
   script: Script,
-  { size = usualSize, args = [] as readonly string[], env = {} as Record<string, string>, place = makePlace() } = {},
+  {
+    size = usualSize,
+    args = [] as readonly string[],
+    env = {} as Record<string, string>,
+    place: given = undefined as Place | undefined,
+  } = {},
 ) {
+  // A place that was given outlives this chat.
+  const place = given ?? makePlace();
   const server = await startModelServer(script);
   const terminal = await openTmux(place, size, env);
   terminal.type(`koda chat ${[...using(server), ...args].join(" ")}; echo "code=$?"`);
@@ -31,7 +38,7 @@ export async function openLineChat(
     async [Symbol.asyncDispose]() {
       await terminal[Symbol.asyncDispose]();
       await server.close();
-      await place[Symbol.asyncDispose]();
+      if (given === undefined) await place[Symbol.asyncDispose]();
     },
   };
 }
