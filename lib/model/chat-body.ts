@@ -24,13 +24,11 @@ import { type ThoughtFields, thoughtFields } from "./chat-thoughtfields.ts";
 import type { ModelEndpoint } from "./endpoint.ts";
 import {
   type AssistantMessage,
-  callsOf,
   type CallPart,
   type ImagePart,
   includesImage,
   type Message,
   type TextPart,
-  textOf,
   type ToolMessage,
 } from "./message.ts";
 import type { ModelInfo, ModelRequest, OptionalParameter, ToolOffer } from "./model.ts";
@@ -120,15 +118,19 @@ function partForm(part: TextPart | ImagePart): ChatCompletionContentPart {
 
 /** A reply with nothing but a thought has no form here and is left out. */
 function assistantForm(message: AssistantMessage, options: FormOptions): AssistantForm | undefined {
-  const calls = callsOf(message);
-  const plain = textOf(message);
-  if (plain === "" && calls.length === 0) return undefined;
+  let plain = "";
+  let calls: CallForm[] | undefined;
+  for (const part of message.parts) {
+    if (part.type === "text") plain += part.text;
+    else if (part.type === "call") (calls ??= []).push(callForm(part, options));
+  }
+  if (plain === "" && calls === undefined) return undefined;
   const thoughts = thoughtFields(message, options);
   const form: AssistantForm =
     thoughts === undefined
       ? { role: "assistant", content: plain === "" ? null : plain }
       : formWithThoughts(plain, thoughts);
-  if (calls.length > 0) form.tool_calls = calls.map((call) => callForm(call, options));
+  if (calls !== undefined) form.tool_calls = calls;
   return form;
 }
 

@@ -42,9 +42,3 @@ export function textOf(message: Message): string {
   for (const part of message.parts) if (part.type === "text") text += part.text;
   return text;
 }
-
-export function callsOf(message: AssistantMessage): CallPart[] {
-  const calls: CallPart[] = [];
-  for (const part of message.parts) if (part.type === "call") calls.push(part);
-  return calls;
-}

@@ -72,11 +72,22 @@ export class Replay {
 
   #show(item: LoggedItem): void {
     this.#history.add(item);
+    switch (item.kind) {
+      case "turn_start":
+      case "turn_end":
+        this.#latest.turn = item;
+        return;
+      case "environment":
+        this.#latest.environment = item;
+        break;
+      case "todo":
+        this.#latest.todo = item;
+        break;
+      case "note":
+        if (item.skill !== undefined) this.#latest.skill = { seq: item.seq, ...item.skill };
+        break;
+    }
     this.#size.add(item);
-    if (item.kind === "environment") this.#latest.environment = item;
-    else if (item.kind === "todo") this.#latest.todo = item;
-    else if (item.kind === "note" && item.skill !== undefined) this.#latest.skill = { seq: item.seq, ...item.skill };
-    else if (item.kind === "turn_start" || item.kind === "turn_end") this.#latest.turn = item;
   }
 }
 
