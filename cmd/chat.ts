@@ -20,7 +20,7 @@ export async function chat(options: CommandOptions<"chat">, stopper: Stopper): P
       const host = new Host({ stop: stopper.controller, cassette: cassetteOf(run), reaper: new Reaper() });
       stopper.killNow = () => host.killNow();
       const lines = inputLines(Bun.stdin.stream(), host.signal);
-      return runChat(host, { ...parts, lines, remember: rememberPrefix, conclude });
+      return runChat(host, { ...parts, lines, remember: rememberPrefix, canAnswer: true, conclude });
     },
     { sink: await sinkFor({ ...run, output: "jsonl" }), stop: stopper.controller },
   );

@@ -37,7 +37,13 @@ export async function lineChat(options: CommandOptions<"chat">, stopper: Stopper
       const host = new Host({ stop: stopper.controller, cassette: cassetteOf(run), reaper: new Reaper() });
       stopper.killNow = () => host.killNow();
       const lines = chat.submissions(person.inputs(host.signal));
-      return runChat(host, { ...parts, lines, remember: isAskable ? rememberPrefix : undefined, conclude });
+      return runChat(host, {
+        ...parts,
+        lines,
+        remember: isAskable ? rememberPrefix : undefined,
+        canAnswer: false,
+        conclude,
+      });
     },
     { sink: seenBy(person), stop: stopper.controller },
   );

@@ -4,6 +4,7 @@ import type { Conversation, TurnRequest } from "../conversation/conversation.ts"
 import { expandRequest } from "../conversation/definitions.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
+import { UserQuestions } from "../conversation/userquestions.ts";
 import type { Event } from "../engine/event.ts";
 import { renewRequests } from "../engine/ledger.ts";
 import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
@@ -20,12 +21,14 @@ import { byOutcome, cancelled, done, refused, ofTurn, type SubmissionReply } fro
 import type { Submission, SubmissionOf } from "./submission.ts";
 
 type ChatTask = TaskEnd &
-  Omit<ChatSettings, "approvals"> & {
+  Omit<ChatSettings, "approvals" | "questions"> & {
     lines: AsyncIterable<ChatLine>;
     /** The inputs of all chats; undefined for a chat that keeps nothing. */
     history: InputHistory | undefined;
     /** Saves the start of a command that needs no approval from now on; undefined when nobody can be asked. */
     remember: ((prefix: string) => Promise<void>) | undefined;
+    /** Questions can be answered. */
+    canAnswer: boolean;
     version: string;
     /** The paths of files that koda itself writes. */
     ownFiles: readonly string[];
@@ -52,6 +55,7 @@ class Chat {
   readonly #own: { version: string; own: readonly string[] };
   readonly #history: ChatTask["history"];
   readonly #approvals: Approvals;
+  readonly #questions: UserQuestions | undefined;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
   readonly #posted = new Mailbox<Event>();
@@ -78,7 +82,9 @@ class Chat {
       abort: () => this.#interrupt("The turn was ended at a question about a call"),
     };
     this.#approvals = new Approvals(remember && { ...questions, remember });
-    this.#opened = new ChatConversation(host, { ...task, approvals: this.#approvals }, current);
+    this.#questions = task.canAnswer ? new UserQuestions(questions) : undefined;
+    const asking = { approvals: this.#approvals, questions: this.#questions };
+    this.#opened = new ChatConversation(host, { ...task, ...asking }, current);
     this.#door = new Door({
       kept: () => this.#conversation.parts.session.submissions,
       posted: this.#posted,
@@ -92,6 +98,7 @@ class Chat {
     await this.#door.takeUp();
     const wake = () => {
       this.#approvals.denyAll("the chat was stopped");
+      this.#questions?.withdraw();
       this.#queue.wake();
     };
     this.#host.signal.addEventListener("abort", wake);
@@ -118,6 +125,7 @@ class Chat {
     } finally {
       this.#queue.close();
       this.#approvals.close();
+      this.#questions?.close();
     }
   }
 
@@ -138,6 +146,8 @@ class Chat {
         return this.#door.post(job, done());
       case "approve":
         return this.#decide(job, submission);
+      case "answer":
+        return this.#answerQuestion(job, submission);
       case "tools.list":
       case "skills.list":
       case "prompts.list":
@@ -167,12 +177,18 @@ class Chat {
   /** Ends the turn. A question that is open is denied, so that the call is told and counted. */
   #interrupt(message: string): boolean {
     this.#approvals.denyAll("the turn was interrupted");
+    this.#questions?.withdraw();
     const reason = new KodaError("interrupted", message, { retryable: true });
     this.#stopCommands.abort(reason);
     this.#stopCommands = new AbortController();
     const stop = this.#turn?.stop ?? this.#step;
     stop?.abort(reason);
     return stop !== undefined;
+  }
+
+  #answerQuestion(job: Submitted, { question, text }: SubmissionOf<"answer">): void {
+    const problem = this.#questions === undefined ? "No question is open" : this.#questions.answer(question, text);
+    this.#door.post(job, problem === undefined ? done() : refused("usage", problem));
   }
 
   #decide(job: Submitted, { call, decision, feedback }: SubmissionOf<"approve">): void {

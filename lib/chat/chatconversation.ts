@@ -5,6 +5,7 @@ import type { Current } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
 import { openConversation } from "../conversation/open.ts";
 import { refreshServers } from "../conversation/refresh.ts";
+import type { UserQuestions } from "../conversation/userquestions.ts";
 import type { Settings } from "../conversation/settings.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
@@ -18,6 +19,7 @@ export type ChatSettings = {
   /** The settings of the chat with these changes, one after the other; throws when they cannot be. */
   settings(changes: readonly SettingsChange[]): Promise<Settings>;
   approvals: Approvals;
+  questions: UserQuestions | undefined;
 };
 
 /** The conversation that a chat has now: some changes of its settings take another one on the same session. */
@@ -129,8 +131,9 @@ export class ChatConversation {
   }
 
   async #openWith(settings: Settings, earlier: Earlier | undefined): Promise<Conversation> {
-    const { own, approvals } = this.#settings;
-    return await openConversation(this.#host, { settings, own, approvals, earlier }, this.#host.signal);
+    const { own, approvals, questions } = this.#settings;
+    const parts = { settings, own, approvals, questions, earlier };
+    return await openConversation(this.#host, parts, this.#host.signal);
   }
 
   *#begin(conversation: Conversation): Generator<Event, void> {

@@ -47,6 +47,7 @@ const shapes = [
     decision: z.enum(approvalDecisions),
     feedback: z.string().optional(),
   }),
+  op("answer", { question: z.string(), text: z.string().min(1) }),
   op("shell", { command: z.string().min(1) }),
   op("compact", {}),
   op("undo", {}),

@@ -87,6 +87,8 @@ async function passOn<T>(run: AgentRun, events: AsyncGenerator<Event, T>): Promi
     if (done === true) return value;
     // Nobody submits anything to an agent, it starts none of its own, and its end is made here.
     switch (value.type) {
+      case "question":
+      case "question.end":
       case "approval.request":
       case "approval.decision":
       case "shell.start":

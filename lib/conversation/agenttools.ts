@@ -1,5 +1,6 @@
 import type { AgentDefinition, Agents } from "../agents/agents.ts";
 import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
+import { askUserName } from "../tools/askuser.ts";
 import { finishName } from "../tools/finish.ts";
 import type { Tool } from "../tools/tool.ts";
 import { standsFor } from "../trust/gate.ts";
@@ -33,8 +34,8 @@ export function whyNoTools(agent: AgentDefinition | undefined, { allow }: Settin
   return `The agent "${agent.name}" has no tools: it may use ${named}, and --allow-tool leaves only ${flagged}`;
 }
 
-/** An agent starts no agents, and its answer is its end. */
-const forParents: readonly string[] = [invokeAgentName, taskSendName, finishName];
+/** An agent starts no agents and asks nobody, and its answer is its end. */
+const forParents: readonly string[] = [invokeAgentName, taskSendName, askUserName, finishName];
 
 /** The tools of an agent that a conversation has started. */
 export function toolsForAgent(agent: AgentDefinition, tools: readonly Tool[]): readonly Tool[] {

@@ -2,6 +2,7 @@ import type { Mode } from "../config/config.ts";
 import { type Policy, readOnly, withoutEffects } from "../sandbox/policy/policy.ts";
 import type { ActiveSkill } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
+import { askUserName } from "../tools/askuser.ts";
 import { invokeAgentName } from "../tools/agentcalls.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Gate, GatedCall, Verdict } from "../trust/gate.ts";
@@ -59,6 +60,7 @@ export class Authority {
   readonly gate: Gate = async (call) => {
     const { stance, approvals } = this.#owner;
     if (this.isAgent && call.tool === invokeAgentName) return { allow: false, rule: "an agent cannot start agents" };
+    if (this.isAgent && call.tool === askUserName) return { allow: false, rule: "an agent cannot ask the user" };
     const verdict = await stance().gateFor(this.#callMode)(call);
     if (verdict.allow || verdict.asks !== true || approvals === undefined) return verdict;
     return await approvals(call, verdict.rule);

@@ -280,6 +280,7 @@ export class Conversation implements AsyncDisposable {
       inbox: this.inbox,
       settle: async () => (isLast ? this.agents[Symbol.asyncDispose]() : undefined),
       loop: new LoopGuard(),
+      moreRequests: this.parts.questions?.askForMore,
       progress: this.#progress,
       heard: () => this.parts.host.clocks.heard(),
     };

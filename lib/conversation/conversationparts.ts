@@ -18,6 +18,7 @@ import type { RunPatch } from "./runpatch.ts";
 import type { ServerSet } from "./serverset.ts";
 import type { Settings } from "./settings.ts";
 import type { Stance } from "./stance.ts";
+import type { UserQuestions } from "./userquestions.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** The part of a chat's earlier conversation that its next one goes on with. */
@@ -50,6 +51,8 @@ export type ConversationParts = {
   earlier?: Earlier | undefined;
   /** Absent where nobody can be asked. */
   approvals?: Approvals | undefined;
+  /** The same for questions that are answered by text. */
+  questions?: UserQuestions | undefined;
   events: Events;
   skills: Skills;
   prompts: Prompts;

@@ -9,6 +9,7 @@ import type { Events, Notice } from "../engine/event.ts";
 import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import type { ModelInfo } from "../model/model.ts";
+import { askUserName } from "../tools/askuser.ts";
 import { skillName, type SkillSource } from "../tools/skill.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Allowance } from "./allowance.ts";
@@ -32,7 +33,8 @@ type DefinitionSettings = Pick<Settings, "bare" | "loaded" | "root" | "home" | "
 /** The tools that the definition of an agent may name, beside those of servers. */
 export const agentToolNames: readonly string[] = [
   ...ownToolNames,
-  ..."AskUser McpList McpRead McpTools McpCall".split(" "),
+  askUserName,
+  ..."McpList McpRead McpTools McpCall".split(" "),
 ];
 
 /** The definitions of a run: the user's, and those of a project that is trusted. */

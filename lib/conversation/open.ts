@@ -32,6 +32,8 @@ import type { Settings } from "./settings.ts";
 import { openUserHooks } from "./userhooks.ts";
 import { type Definitions, definitionNotices, definitionsFor, directoriesOf, sourceOf } from "./definitions.ts";
 import type { Stance } from "./stance.ts";
+import type { AskUser } from "../tools/askuser.ts";
+import type { UserQuestions } from "./userquestions.ts";
 import { openToolkit, type Toolkit } from "./toolkit.ts";
 import ownSystem from "./system.md" with { type: "text" };
 import { toolChoice, toolsOf } from "./tools.ts";
@@ -48,6 +50,7 @@ type ConversationOptions = {
   track?: string;
   earlier?: Earlier | undefined;
   approvals?: Approvals | undefined;
+  questions?: UserQuestions | undefined;
 };
 
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
@@ -77,7 +80,7 @@ export async function openConversation(
 
   const opening = { host, session, settings, definitions, agent, connected, post };
   const { allowance, workspace } = await openProject(opening, held);
-  const place = { settings, workspace, allowance, info, edit, definitions, agent, post };
+  const place = { settings, workspace, allowance, info, edit, definitions, agent, ask: asking(others.questions), post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const choice = toolChoice(settings);
@@ -121,6 +124,10 @@ async function withConnection(
   const { model, info, edit } = connected;
   const catalog = await toolkit.catalogFor({ edit, skills: sourceOf(skills, info) });
   return { ...stance, model, info, connected, catalog };
+}
+
+function asking(questions: UserQuestions | undefined): AskUser | undefined {
+  return questions && ((question) => questions.ask(question));
 }
 
 /** The record of a session that has one. */

@@ -7,6 +7,7 @@ import type { Offer } from "../mcp/servers.ts";
 import type { ModelInfo } from "../model/model.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
 import { isHidden } from "../sandbox/policy/reach.ts";
+import type { AskUser } from "../tools/askuser.ts";
 import type { Tool } from "../tools/tool.ts";
 import { namedTools, offeredAgents } from "./agenttools.ts";
 import type { Allowance } from "./allowance.ts";
@@ -44,12 +45,13 @@ type Place = {
   definitions: Definitions;
   /** The agent that the run is. */
   agent: AgentDefinition | undefined;
+  ask: AskUser | undefined;
   post: (event: Event) => void;
 };
 
 /** Settles when the first request may be sent. */
 export async function openToolkit(place: Place, signal: AbortSignal): Promise<Toolkit> {
-  const { settings, workspace, info, edit, definitions, agent, post } = place;
+  const { settings, workspace, info, edit, definitions, agent, ask, post } = place;
   const { skills, plugins } = definitions;
   const instructions = withPlugins(instructionsFor(settings, workspace.policy), plugins);
   for (const message of instructions.notices) post({ type: "notice", level: "warn", code: "instructions", message });
@@ -58,7 +60,7 @@ export async function openToolkit(place: Place, signal: AbortSignal): Promise<To
   const withoutCommands = workspace.backend.filesystem === "no commands";
   const agents = offeredAgents(definitions.agents);
   const builtInFor = (options: Pick<ToolOptions, "edit" | "skills">) =>
-    namedTools(agent, toolsOf(settings, { ...options, withoutCommands, agents }));
+    namedTools(agent, toolsOf(settings, { ...options, withoutCommands, agents, ask }));
   const choose = (offer: Offer) => namedTools(agent, offeredByServers(offer, settings));
   const catalogFor = (options: Pick<ToolOptions, "edit" | "skills">) =>
     ToolCatalog.open({ builtIn: builtInFor(options), servers, choose });

@@ -1,6 +1,7 @@
 import type { EditDialect } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { applyPatchTool } from "../tools/applypatch.ts";
+import { type AskUser, askUserName, askUserTool } from "../tools/askuser.ts";
 import { deleteTool } from "../tools/delete.ts";
 import { editTool } from "../tools/edit.ts";
 import { invokeAgentName, taskSendName } from "../tools/agentcalls.ts";
@@ -24,6 +25,8 @@ export type ToolOptions = {
   skills?: SkillSource;
   /** The agents that the model may start. */
   agents?: readonly { name: string; description: string }[];
+  /** Absent where nobody can be asked. */
+  ask?: AskUser | undefined;
 };
 
 /**
@@ -32,7 +35,7 @@ export type ToolOptions = {
  */
 export function toolsOf(
   settings: Wanted,
-  { edit = "edit", withoutCommands = false, skills = noSource, agents = [] }: ToolOptions = {},
+  { edit = "edit", withoutCommands = false, skills = noSource, agents = [], ask }: ToolOptions = {},
 ): readonly Tool[] {
   const { requiresFinish, answerSchema, tools } = settings;
   if (requiresFinish && tools.deny.includes(finishName))
@@ -42,6 +45,7 @@ export function toolsOf(
     ...builtInTools,
     skillTool(skills),
     ...forAgents,
+    askUserTool(ask ?? (async () => undefined)),
     ...(requiresFinish ? [finishTool(answerSchema)] : []),
   ];
   const offered = offeredTools(known, toolChoice(settings), withoutCommands);
@@ -52,6 +56,7 @@ export function toolsOf(
     ({ name }) =>
       name !== twin &&
       (name !== skillName || skills.names.length > 0) &&
+      (name !== askUserName || ask !== undefined) &&
       (mayInvoke || (name !== invokeAgentName && name !== taskSendName)),
   );
 }

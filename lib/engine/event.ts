@@ -189,6 +189,16 @@ const approvalDecision = z.strictObject({
   feedback: z.string().optional(),
 });
 
+/** A question to the user, of the model's or at a limit: `answer` takes the number of an option, or any text. */
+const question = z.strictObject({
+  type: z.literal("question"),
+  id: z.string(),
+  question: z.string(),
+  options: z.array(z.string()),
+});
+/** Without an answer when nobody gave one. */
+const questionEnd = z.strictObject({ type: z.literal("question.end"), id: z.string(), answer: z.string().optional() });
+
 /** The provider's own limits; `window_minutes` and `resets_at` are null when it does not tell them. */
 const limits = z.strictObject({
   windows: z.array(
@@ -365,6 +375,8 @@ const events = [
   agent,
   approvalRequest,
   approvalDecision,
+  question,
+  questionEnd,
   shellStart,
   shellOutput,
   shellEnd,

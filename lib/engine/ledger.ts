@@ -20,6 +20,8 @@ export type Ledger = {
   readonly limits: Limits;
   readonly parent: Ledger | undefined;
   requests: number;
+  /** Requests beyond the limit that the user has allowed. */
+  extraRequests: number;
   /** Input and output as reported, or estimated where a provider reports nothing: a hard limit has to hold. */
   tokens: number;
   /** The cost of these tokens, as far as their price is known. */
@@ -46,6 +48,7 @@ export function openLedger(limits: Limits, parent?: Ledger): Ledger {
     limits,
     parent,
     requests: 0,
+    extraRequests: 0,
     tokens: 0,
     spentUsd: 0,
     nextUsd: 0,
@@ -77,6 +80,7 @@ function* concerned(ledger: Ledger): Generator<Ledger, void> {
 /** The limit on requests is for each turn of a chat. */
 export function renewRequests(ledger: Ledger): void {
   ledger.requests = 0;
+  ledger.extraRequests = 0;
 }
 
 export function countRequest(ledger: Ledger): void {
@@ -208,7 +212,10 @@ export function limitReached(ledger: Ledger): Failure | undefined {
 
 type Next = { kept: number; nextUsd: number };
 
-function reached({ limits, requests, tokens, spentUsd }: Ledger, { kept, nextUsd }: Next): Failure | undefined {
+function reached(
+  { limits, requests, extraRequests, tokens, spentUsd }: Ledger,
+  { kept, nextUsd }: Next,
+): Failure | undefined {
   const { maxTurns, maxTokens, maxCostUsd, setBy = "--max-turns" } = limits;
   if (maxTokens !== undefined && tokens >= maxTokens)
     return limit("max_tokens", `Token limit reached: ${tokens} of ${maxTokens} (--max-tokens)`);
@@ -217,7 +224,8 @@ function reached({ limits, requests, tokens, spentUsd }: Ledger, { kept, nextUsd
     const next = spentUsd < maxCostUsd ? ` is spent, and the next request costs at least ${dollars(nextUsd)}` : "";
     return limit("max_cost", `${spent}${next} (--max-cost)`);
   }
-  if (requests >= maxTurns - kept) return limit("max_turns", `Request limit reached: ${maxTurns} (${setBy})`);
+  const most = maxTurns + extraRequests;
+  if (requests >= most - kept) return limit("max_turns", `Request limit reached: ${most} (${setBy})`);
   return undefined;
 }
 
@@ -226,9 +234,9 @@ function dollars(usd: number): string {
 }
 
 /** True when the next request is the last one allowed. */
-export function isLastRequest({ limits, requests, parent }: Ledger): boolean {
-  if (requests >= limits.maxTurns - 1) return true;
-  return parent !== undefined && parent.requests >= parent.limits.maxTurns - 2;
+export function isLastRequest({ limits, requests, extraRequests, parent }: Ledger): boolean {
+  if (requests >= limits.maxTurns + extraRequests - 1) return true;
+  return parent !== undefined && parent.requests >= parent.limits.maxTurns + parent.extraRequests - 2;
 }
 
 function limit(code: "max_tokens" | "max_cost" | "max_turns", message: string): Failure {

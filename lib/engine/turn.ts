@@ -20,6 +20,7 @@ import type { Event, Events, Figures } from "./event.ts";
 import type { KeyWatch } from "./exposure.ts";
 import type { RepositoryGuard } from "./guard.ts";
 import type { Hooks } from "./hooks.ts";
+import { extend } from "./extension.ts";
 import { onlyFinishes } from "./finishing.ts";
 import type { AnswerJudgement } from "./judgement.ts";
 import { isLastRequest, type Ledger, limitReached } from "./ledger.ts";
@@ -78,6 +79,8 @@ export type Turn = {
   readonly inbox: { ready(): Promise<void>; settled(): Promise<void>; take(): Input[]; isEmpty: boolean };
   /** Stops agents in the background if they end with this turn: what they have written by then is in its diff. */
   readonly settle: () => Promise<void>;
+  /** Asks the user for more requests than the limit; absent where nobody can be asked. */
+  readonly moreRequests?: ((requests: number) => Promise<number>) | undefined;
   readonly progress: Progress;
   readonly watchKey: KeyWatch;
   /** Called whenever the model or a tool sends something. */
@@ -155,8 +158,8 @@ async function* work(turn: Turn, signal: AbortSignal): AsyncGenerator<Event, Out
     const spent = limitReached(ledger);
     if (spent !== undefined) return outcomeOfFailure(spent, progress.text);
 
-    // The last request of an unfinished task asks for the best answer so far.
-    const last = working && isLastRequest(ledger);
+    // The last request of an unfinished task asks for the best answer so far, unless the user lets it go on.
+    const last = working && isLastRequest(ledger) && !(yield* extend(turn, signal));
     if (last) session.append({ kind: "note", text: lastRequest });
     const reply = yield* compaction.ask(turn, { withoutTools: last }, signal);
     if (reply === undefined) continue;

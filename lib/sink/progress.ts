@@ -57,7 +57,16 @@ function failureIn(event: Event): Failure | undefined {
 
 type Failure = Pick<NonNullable<EventOf<"end">["error"]>, "message" | "retry_at">;
 
-const silent = ["usage", "approval.request", "approval.decision", "accepted", "rejected", "reply"] as const;
+const silent = [
+  "usage",
+  "question",
+  "question.end",
+  "approval.request",
+  "approval.decision",
+  "accepted",
+  "rejected",
+  "reply",
+] as const;
 type Silent = (typeof silent)[number];
 
 /** True for events that are for programs. */

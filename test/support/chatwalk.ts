@@ -179,6 +179,7 @@ export function chatHere({ place, server, session, lines, problems, mode }: Chat
     lines,
     version: "0",
     ownFiles: [],
+    canAnswer: false,
     history: undefined,
     own: { look: () => {}, has: () => false },
     settings: (changes) =>
