@@ -21,7 +21,11 @@ export function leftNotes(store: Store, session: Session): readonly ItemOf<"note
 
 /** The ids of agents in the background that the model knows from earlier. */
 function knownIds(session: Session): readonly string[] {
-  return session.items().flatMap((item) => (item.kind === "result" ? (item.background ?? []) : []));
+  const ids: string[] = [];
+  // A loop: every session that is continued asks, and its log may be long.
+  for (const item of session.items())
+    if (item.kind === "result" && item.background !== undefined) ids.push(item.background);
+  return ids;
 }
 
 /** An answer that came after its parent was killed is cut as any other. */
