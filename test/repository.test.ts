@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { makePlace } from "./support/place.ts";
 
@@ -171,9 +171,13 @@ test("the map names what is there, and every directory of the product", () => {
   expect(directories.filter((directory) => !names.includes(directory))).toEqual([]);
 });
 
+test("koda reads the whole map as its instructions", () => {
+  expect(statSync("AGENTS.md").size).toBeLessThan(32 * 1024);
+});
+
 test("the glossary names files that are there", () => {
   const [, glossary = ""] = readFileSync("AGENTS.md", "utf8").split("\n## Glossary\n");
-  const files = [...glossary.matchAll(/\| ((?:lib|cmd)\/\S+) +\|/g)].map(([, file = ""]) => file);
+  const files = [...glossary.matchAll(/\(((?:lib|cmd)\/[^\s)]+)\)$/gm)].map(([, file = ""]) => file);
   expect(files.length).toBeGreaterThan(25);
   expect(files.filter((file) => !existsSync(file))).toEqual([]);
 });
