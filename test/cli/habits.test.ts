@@ -10,7 +10,7 @@ describe.concurrent("a command word as the prompt is refused before a model is a
   const rows: readonly [argv: readonly string[], says: string][] = [
     [["resume", "--last"], 'koda exec --last "PROMPT"'],
     [["fork", "--last"], 'koda exec --fork ID "PROMPT"'],
-    [["review"], "koda exec --mode plan"],
+    [["review"], "write koda review"],
     [["help"], "koda COMMAND --help"],
     [["version"], "koda --version"],
     [["doctor"], "koda doctor"],
