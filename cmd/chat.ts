@@ -2,7 +2,7 @@ import { runChat } from "../lib/chat/chat.ts";
 import { Host } from "../lib/conversation/host.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
 import { chatParts, rememberPrefix } from "./chatsettings.ts";
-import { deliver } from "./deliver.ts";
+import { deliver, notifierFor } from "./deliver.ts";
 import { inputLines } from "./lines.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
@@ -22,7 +22,11 @@ export async function chat(options: CommandOptions<"chat">, stopper: Stopper): P
       const lines = inputLines(Bun.stdin.stream(), host.signal);
       return runChat(host, { ...parts, lines, remember: rememberPrefix, canAnswer: true, conclude });
     },
-    { sink: await sinkFor({ ...run, output: "jsonl" }), stop: stopper.controller },
+    {
+      sink: await sinkFor({ ...run, output: "jsonl" }),
+      stop: stopper.controller,
+      notifier: await notifierFor(options),
+    },
   );
 }
 

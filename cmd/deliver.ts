@@ -5,13 +5,20 @@ import type { Event, EventOf } from "../lib/engine/event.ts";
 import { exitOf, failedAfterwards, type Outcome } from "../lib/engine/outcome.ts";
 import { exitByCode, KodaError, messageOf } from "../lib/errors.ts";
 import type { Sink } from "../lib/sink/sink.ts";
+import type { Notifier } from "./notify.ts";
+import type { ExecOptions } from "./options.ts";
 import { report } from "./print.ts";
 import { sinkFor } from "./stdio.ts";
 
 /** The last step before the end event; it may change the outcome. */
 export type Conclude = (outcome: Outcome, totals: Totals) => Promise<Outcome>;
 
-type Delivery = { sink: Sink; stop: AbortController; conclude?: Conclude | undefined };
+type Delivery = {
+  sink: Sink;
+  stop: AbortController;
+  conclude?: Conclude | undefined;
+  notifier?: Notifier | undefined;
+};
 
 /**
  * Writes the events of a run and returns the exit code of its `end`. A sink that fails stops the run, which is still
@@ -19,7 +26,7 @@ type Delivery = { sink: Sink; stop: AbortController; conclude?: Conclude | undef
  */
 export async function deliver(
   events: (conclude: Conclude) => AsyncIterable<Event>,
-  { sink, stop, conclude }: Delivery,
+  { sink, stop, conclude, notifier }: Delivery,
 ): Promise<number> {
   let broken: KodaError | undefined;
   let end: EventOf<"end"> | undefined;
@@ -31,6 +38,7 @@ export async function deliver(
   // stderr may still work when stdout does not, so every event is written.
   for await (const event of events(concluded)) {
     if (event.type === "end") end = event;
+    notifier?.see(event);
     try {
       await sink.write(event);
     } catch (error) {
@@ -41,7 +49,16 @@ export async function deliver(
   }
   // A stdout that failed was told of with the end.
   await sink.flush().catch(() => undefined);
+  await notifier?.finished();
   return end?.exit ?? exitByCode.internal;
+}
+
+/** The command of `--notify`, if there is one. */
+export async function notifierFor(
+  options: Pick<ExecOptions, "notify" | "cd" | "allowWrite">,
+): Promise<Notifier | undefined> {
+  const { notify } = options;
+  return notify === undefined ? undefined : (await import("./notify.ts")).openNotifier(notify, options);
 }
 
 export type OutputTarget = { file: string; writable: readonly string[]; signal: AbortSignal };

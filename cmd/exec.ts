@@ -8,7 +8,7 @@ import { assertUnfinished } from "../lib/conversation/sessions.ts";
 import type { Event } from "../lib/engine/event.ts";
 import { KodaError } from "../lib/errors.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
-import { answerInto, type Conclude, deliver, type OutputTarget } from "./deliver.ts";
+import { answerInto, type Conclude, deliver, notifierFor, type OutputTarget } from "./deliver.ts";
 import { refuseOverwriting } from "./inputfiles.ts";
 import type { ExecOptions } from "./options.ts";
 import { ownOutput } from "./ownoutput.ts";
@@ -25,6 +25,7 @@ export async function exec(options: ExecOptions, stopper: Stopper): Promise<numb
   const delivery: Delivering = { answer: answerFile(options), patch: patchFile(options), steps: [] };
   return await deliver((conclude) => task(options, stopper, { delivery, conclude }), {
     sink: await sinkFor(options),
+    notifier: await notifierFor(options),
     stop: stopper.controller,
     conclude: async (outcome, totals) => {
       for (const step of delivery.steps) outcome = await step(outcome, totals);

@@ -230,6 +230,13 @@ export const serverFiles = grouped("General", {
   },
 });
 
+const notify = grouped("General", {
+  notify: {
+    value: value.shellCommand,
+    about: "Run CMD with your own rights, outside the sandbox, when a turn ends; it reads a JSON object",
+  },
+});
+
 const configuration = grouped("General", {
   config: { value: value.setting, many: true, about: "Set one configuration value for this run" },
   ...serverFiles,
@@ -260,6 +267,7 @@ export const runFlags = {
   ...output,
   ...limits,
   ...cassette,
+  ...notify,
   ...configuration,
   ...helpFlag,
 } as const satisfies Flags;
@@ -282,6 +290,7 @@ export const chatFlags = {
   "print-schema": { ...printSchema, about: "Print the JSON Schemas of submissions and of events, and exit" },
   ...chatLimits,
   ...cassette,
+  ...notify,
   ...configuration,
   ...helpFlag,
 } as const satisfies Flags;

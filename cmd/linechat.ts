@@ -7,7 +7,7 @@ import { LineChat } from "../lib/line/linechat.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
 import type { Sink } from "../lib/sink/sink.ts";
 import { chatParts, rememberPrefix } from "./chatsettings.ts";
-import { deliver } from "./deliver.ts";
+import { deliver, notifierFor } from "./deliver.ts";
 import { inputLines } from "./lines.ts";
 import { lineServices } from "./lineservices.ts";
 import type { CommandOptions } from "./options.ts";
@@ -45,7 +45,7 @@ export async function lineChat(options: CommandOptions<"chat">, stopper: Stopper
         conclude,
       });
     },
-    { sink: seenBy(person), stop: stopper.controller },
+    { sink: seenBy(person), stop: stopper.controller, notifier: await notifierFor(options) },
   );
 }
 

@@ -15,7 +15,7 @@ import { reviewRequest } from "../lib/review/review.ts";
 import { hideFiles, openSubject, type Subject, whyNothing } from "../lib/review/subject.ts";
 import type { ReviewTarget } from "../lib/review/target.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
-import { answerInto, type Conclude, deliver } from "./deliver.ts";
+import { answerInto, type Conclude, deliver, notifierFor } from "./deliver.ts";
 import { answerFile } from "./exec.ts";
 import { refuseOverwriting } from "./inputfiles.ts";
 import { openNote } from "./note.ts";
@@ -37,6 +37,7 @@ export async function review(options: ReviewFlags, stopper: Stopper): Promise<nu
   const run: Run = { options, exec, answer: answerFile(exec), steps: [] };
   return await deliver((conclude) => task(run, stopper, conclude), {
     sink: await sinkFor(options),
+    notifier: await notifierFor(exec),
     stop: stopper.controller,
     conclude: async (outcome, totals) => {
       let judgedOutcome = judged(outcome, options);

@@ -19,17 +19,19 @@ export type UsersProgramOptions = {
   /** Directories that commands may write to: a program there is never run. */
   writable: readonly string[];
   limitMs?: number | undefined;
+  /** Empty when absent. */
+  stdin?: string | undefined;
   signal?: AbortSignal | undefined;
   /** Makes the error for a program that did not do it: `problem` follows its name. */
   fail: (problem: string, printed?: Printed) => KodaError;
 };
 
 /**
- * Runs a program of the user's own configuration that prints a secret: without a shell, outside the sandbox, in the
- * user's home with the user's environment and an empty stdin.
+ * Runs a program of the user's own configuration or command line, which may print a secret: outside the sandbox, in the
+ * user's home with the user's environment.
  */
 export async function runUsersProgram(argv: readonly string[], options: UsersProgramOptions): Promise<Printed> {
-  const { env, writable, limitMs = 30_000, signal, fail } = options;
+  const { env, writable, limitMs = 30_000, stdin, signal, fail } = options;
   const [name = "", ...args] = argv;
   const home = isAbsolute(env.HOME ?? "") ? (env.HOME ?? "") : "/";
   const directories = safeSearchPath(env.PATH ?? "", writable);
@@ -40,7 +42,7 @@ export async function runUsersProgram(argv: readonly string[], options: UsersPro
 
   // The program's own children must not come from a writable directory either.
   const safeEnv = { ...env, PATH: directories.join(":") };
-  const { status, ...printed } = await run([program, ...args], { env: safeEnv, home, limitMs, signal, fail });
+  const { status, ...printed } = await run([program, ...args], { env: safeEnv, home, limitMs, stdin, signal, fail });
   if (status === "timeout") throw fail(`did not finish within ${formatDuration(limitMs)} and was stopped`, printed);
   if (status === 0) return printed;
   throw fail(typeof status === "number" ? `exited with ${status}` : `was killed by ${status}`, printed);
@@ -68,14 +70,15 @@ type RunOptions = {
   env: Env;
   home: string;
   limitMs: number;
+  stdin: string | undefined;
   signal: AbortSignal | undefined;
   fail: (problem: string) => KodaError;
 };
 
-async function run(argv: string[], { env, home, limitMs, signal, fail }: RunOptions) {
+async function run(argv: string[], { env, home, limitMs, stdin, signal, fail }: RunOptions) {
   const mark = newUsersMark();
   const own = { ...env, [markVariable]: mark.toString() };
-  const child = withSoftLimits({ realTime: mark }, () => spawn(argv, { env: own, home, fail }));
+  const child = withSoftLimits({ realTime: mark }, () => spawn(argv, { env: own, home, stdin, fail }));
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const done = Promise.all([child.exited, stdout.ended, stderr.ended]).then(([code]) => child.signalCode ?? code);
   const limit = AbortSignal.timeout(limitMs);
@@ -91,10 +94,16 @@ async function run(argv: string[], { env, home, limitMs, signal, fail }: RunOpti
   return { status, stdout: stdout.text(), stderr: stderr.text() };
 }
 
-function spawn(argv: string[], { env, home, fail }: Pick<RunOptions, "env" | "home" | "fail">) {
+function spawn(argv: string[], { env, home, stdin, fail }: Pick<RunOptions, "env" | "home" | "stdin" | "fail">) {
   const safeEnv = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("BUN_")));
   try {
-    return Bun.spawn(argv, { cwd: home, env: safeEnv, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+    return Bun.spawn(argv, {
+      cwd: home,
+      env: safeEnv,
+      stdin: stdin === undefined ? "ignore" : new Blob([stdin]),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
   } catch (error) {
     throw fail(`did not start: ${messageOf(error)}`);
   }
