@@ -16,6 +16,7 @@ const benches = {
   deltas: () => import("./deltas.ts"),
   output: () => import("./output.ts"),
   latency: () => import("./latency.ts"),
+  typing: () => import("./typing.ts"),
   requests: () => import("./requests.ts"),
   crowd: () => import("./crowd.ts"),
   kills: () => import("./kills.ts"),

@@ -110,9 +110,10 @@ const rows: readonly (readonly [words: string, answer: string])[] = [
   ["debug", "write koda doctor"],
   ["version", "write koda --version"],
   ["help", "write koda --help, or koda COMMAND --help"],
+  ["interactive, repl, tui, shell, --interactive", "write koda chat"],
   [
     "serve, web, acp, attach, app-server, exec-server, remote-control",
-    "koda has no server; koda exec --output jsonl gives a program every event",
+    "koda has no server; a program talks to koda chat --json over its stdin and stdout",
   ],
   ["apply", "koda exec changes the files itself, so there is nothing to apply"],
   ["cloud, import, github, pr, db, features, archive, unarchive, project, gateway", "koda has no such command"],

@@ -18,6 +18,11 @@ export function lineServices({ cd, trustProject }: CommandOptions<"chat">): Line
       const { sessionsHere } = await import("./session.ts");
       return (await sessionsHere(project.root, mostSessions)) || "No sessions in this directory";
     },
+    async tail(session) {
+      const { latestMessages } = await import("./session.ts");
+      const messages = await latestMessages(session, { count: 6, lines: 10 });
+      return messages.map(({ isPrompt, text }) => (isPrompt ? `> ${text}` : text)).join("\n");
+    },
     async hooks() {
       const { checkHooks } = await import("./programscheck.ts");
       const checks = await checkHooks(project, await projectConfig(project));

@@ -6,6 +6,8 @@ import { counted, withCommas } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import { inMemory, isForLackOfSpace } from "../lib/session/database.ts";
 import { exportSession } from "../lib/session/export.ts";
+import { textOfParts } from "../lib/session/content.ts";
+import type { LoggedItem } from "../lib/session/item.ts";
 import { sessionJson } from "../lib/session/json.ts";
 import type { SessionInfo } from "../lib/session/log.ts";
 import type { Family } from "../lib/session/removal.ts";
@@ -71,6 +73,30 @@ export function exportDocument({ id, format = "markdown" }: CommandOptions<"sess
 export async function sessionsHere(cwd: string, limit: number): Promise<string> {
   await using store = openExisting();
   return sessionTable(listed(store, store.totals(store.list({ cwd, limit }))), await columnsOfStdout()).trimEnd();
+}
+
+/** The latest prompts and answers of a session, oldest first, each cut to so many lines. */
+export async function latestMessages(id: string, { count, lines: most }: { count: number; lines: number }) {
+  await using store = openExisting();
+  const items: LoggedItem[] = [];
+  for (const item of store.read(store.find(id)).items) {
+    if (item.kind === "rollback") while ((items.at(-1)?.turn ?? 0) > item.turn) items.pop();
+    else items.push(item);
+  }
+  return items
+    .flatMap((item) => {
+      if (item.kind === "user") return [{ isPrompt: true, text: textOfParts(item.parts) }];
+      if (item.kind !== "assistant") return [];
+      const text = item.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");
+      return text.trim() === "" ? [] : [{ isPrompt: false, text }];
+    })
+    .slice(-count)
+    .map(({ isPrompt, text }) => ({ isPrompt, text: firstLines(plain(text.trim()), most) }));
+}
+
+function firstLines(text: string, most: number): string {
+  const lines = text.split("\n");
+  return lines.length <= most ? text : [...lines.slice(0, most), "…"].join("\n");
 }
 
 /** A session as a Markdown document. */

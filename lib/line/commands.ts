@@ -11,6 +11,8 @@ import { columned, describeList } from "./listed.ts";
 export type LineServices = {
   /** The latest sessions of this directory. */
   sessions(): Promise<string>;
+  /** The end of a session that is continued. */
+  tail(session: string): Promise<string>;
   hooks(): Promise<string>;
   /** The starts of commands that need no approval, as the user's configuration has them. */
   approvals(): Promise<readonly string[]>;

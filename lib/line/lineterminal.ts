@@ -1,5 +1,5 @@
 import { Mailbox } from "../async/mailbox.ts";
-import type { Event } from "../engine/event.ts";
+import type { Event, EventOf } from "../engine/event.ts";
 import type { LineConsole } from "./console.ts";
 import { LineEditor } from "./editor.ts";
 import { InputLines } from "./inputlines.ts";
@@ -47,6 +47,7 @@ export class LineTerminal {
   /** A line that was being typed when a question came. */
   #put = "";
   #isClosed = false;
+  #isBegun = false;
   /** True until an input that was entered is under way. */
   #isEntering = false;
   /** True when no input comes any more. */
@@ -89,12 +90,22 @@ export class LineTerminal {
 
   /** Takes note of an event that was shown. */
   async see(event: Event): Promise<void> {
+    if (event.type === "session.start") await this.#showTail(event);
     if (event.type === "approval.request" || event.type === "approval.decision") {
       const question = this.#questions.see(event);
       if (question !== undefined) await this.#ask(question);
       else if (this.#questions.current === undefined) this.#takeBack();
     }
     this.refresh();
+  }
+
+  /** The end of the conversation that goes on, once. */
+  async #showTail({ session, resumed, source }: EventOf<"session.start">): Promise<void> {
+    const isFirst = !this.#isBegun;
+    this.#isBegun = true;
+    const { chat, note } = this.#options;
+    const tail = isFirst && (resumed || source === "fork") ? await chat.services.tail(session) : "";
+    if (tail !== "") await note(tail);
   }
 
   /** Gives the terminal back. */

@@ -135,6 +135,31 @@ describe.skipIf(!hasTmux)("koda chat at a terminal", () => {
     expect(chat.prompts()).toEqual([["from the first chat"]]);
   });
 
+  test("a session that goes on begins with the end of its conversation", async () => {
+    await using place = makePlace();
+    {
+      await using chat = await openLineChat([say("one"), say("two")], { place, args: ["--session", "mine"] });
+      chat.enter("first");
+      await chat.shows(/\none\n>$/);
+      chat.enter("dropped");
+      await chat.shows(/\ntwo\n>$/);
+      chat.enter("/undo");
+      await chat.shows(/· Took back the last turn[^]*\n>$/);
+      chat.press("C-d");
+      await chat.shows(/code=0/);
+    }
+    for (const args of [
+      ["--fork", "mine"],
+      ["--resume", "mine"],
+    ]) {
+      await using chat = await openLineChat([say("three")], { place, args });
+      await chat.shows(/\/project\n> first\none\n>$/);
+      chat.enter("second");
+      await chat.shows(/\nthree\n>$/);
+      expect(chat.prompts()).toEqual([["first", "second"]]);
+    }
+  });
+
   test("200 pasted lines are one input, and stand in the line as a few words", async () => {
     await using chat = await openLineChat([say("long")]);
     const text = Array.from({ length: 200 }, (_, index) => `line ${index} "x" \\`).join("\n");
