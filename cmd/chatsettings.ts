@@ -28,7 +28,7 @@ export function chatParts(options: ChatOptions) {
   };
 }
 
-function historyOf({ ephemeral }: ChatOptions): InputHistory | undefined {
+export function historyOf({ ephemeral }: ChatOptions): InputHistory | undefined {
   const directory = ephemeral ? undefined : findDataDirectory({ env: process.env, home: homedir() });
   return directory === undefined ? undefined : new InputHistory(join(directory, "history.jsonl"));
 }

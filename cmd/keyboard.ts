@@ -8,12 +8,17 @@ const bracketedPaste = { on: "\u001b[?2004h", off: "\u001b[?2004l" } as const;
 /** The terminal on stdin. However the process ends, the terminal is as before. */
 export function openKeyboard(isDumb: boolean): Keyboard {
   let isTaken = false;
+  // Each chat of this process replaces the one before.
+  let listener: (bytes: Uint8Array) => void = () => {};
+  let onResize = () => {};
+  process.on("SIGWINCH", () => onResize());
+  process.stdin.on("data", (bytes: Uint8Array) => listener(bytes));
   const mark = (how: keyof typeof bracketedPaste) => {
     if (!isDumb) writeQuietly(bracketedPaste[how]);
   };
   const keyboard: Keyboard = {
-    listen: (onKeys) => void process.stdin.on("data", onKeys),
-    onResize: (resized) => void process.on("SIGWINCH", resized),
+    listen: (onKeys) => void (listener = onKeys),
+    onResize: (resized) => void (onResize = resized),
     take() {
       isTaken = true;
       process.stdin.setRawMode(true);

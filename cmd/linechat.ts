@@ -1,7 +1,7 @@
 import { runChat } from "../lib/chat/chat.ts";
-import type { InputHistory } from "../lib/chat/inputhistory.ts";
 import { Host } from "../lib/conversation/host.ts";
 import type { Event } from "../lib/engine/event.ts";
+import type { LineServices } from "../lib/line/commands.ts";
 import { inputsOf } from "../lib/line/inputlines.ts";
 import { LineChat } from "../lib/line/linechat.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
@@ -16,65 +16,56 @@ import type { Stopper } from "./signals.ts";
 import { sinkFor } from "./stdio.ts";
 import { isTerminal } from "./terminal.ts";
 
-/** A source of inputs, and its view of the events; `shown` is called before the chat knows of an event. */
-type Person = {
+type ChatOptions = CommandOptions<"chat">;
+
+/** A source of inputs, and its view of the events. */
+export type Person = {
   sink: Sink;
   chat: LineChat;
-  inputs(signal: AbortSignal): AsyncIterable<string>;
+  inputs: AsyncIterable<string>;
   isAskable: boolean;
   before?(event: Event): void;
   after?(event: Event): Promise<void>;
 };
 
-/** `koda chat` for people: at a terminal, or a script over a pipe. */
-export async function lineChat(options: CommandOptions<"chat">, stopper: Stopper): Promise<number> {
-  const { run, ...parts } = chatParts(options);
+/** `koda chat` for people, at a terminal or over a pipe: one chat after the other, as /resume and /fork say. */
+export async function lineChat(options: ChatOptions, stopper: Stopper): Promise<number> {
   const isAtTerminal = (await isTerminal(0)) && (await isTerminal(2));
-  const person = isAtTerminal ? await atTerminal(options, stopper, parts.history) : await overPipe(options);
-  const { chat, isAskable } = person;
+  const open = isAtTerminal ? (await import("./lineterminal.ts")).openTerminals(stopper) : openPipes(stopper);
+  const due: ChatOptions[] = [options];
+  let exit = 0;
+  for (let current = due.pop(); current !== undefined; current = due.pop()) {
+    const services = lineServices(current, (next) => void due.push(next));
+    exit = await converse(current, await open(current, services), stopper);
+  }
+  return exit;
+}
+
+async function converse(options: ChatOptions, person: Person, stopper: Stopper): Promise<number> {
+  const { run, ...parts } = chatParts(options);
+  const { chat, inputs, isAskable } = person;
   return await deliver(
     (conclude) => {
       const host = new Host({ stop: stopper.controller, cassette: cassetteOf(run), reaper: new Reaper() });
       stopper.killNow = () => host.killNow();
-      const lines = chat.submissions(person.inputs(host.signal));
-      return runChat(host, {
-        ...parts,
-        lines,
-        remember: isAskable ? rememberPrefix : undefined,
-        canAnswer: false,
-        conclude,
-      });
+      const remember = isAskable ? rememberPrefix : undefined;
+      return runChat(host, { ...parts, lines: chat.submissions(inputs), remember, canAnswer: false, conclude });
     },
     { sink: seenBy(person), stop: stopper.controller, notifier: await notifierFor(options) },
   );
 }
 
 /** Each line is an input, which waits for the end of the one before. */
-async function overPipe(options: CommandOptions<"chat">): Promise<Person> {
-  const sink = await sinkFor({ ...options, output: "text", isChat: true });
-  const chat = new LineChat({ services: lineServices(options), note: (text) => sink.note(text), isSequence: true });
-  return {
-    sink,
-    chat,
-    isAskable: false,
-    inputs: (signal) => inputsOf(inputLines(Bun.stdin.stream(), signal), (problem) => sink.note(`koda: ${problem}`)),
-  };
-}
-
-async function atTerminal(
-  options: CommandOptions<"chat">,
-  stopper: Stopper,
-  history: InputHistory | undefined,
-): Promise<Person> {
-  const { openLineTerminal } = await import("./lineterminal.ts");
-  const { sink, chat, terminal } = await openLineTerminal(options, stopper, history);
-  return {
-    sink,
-    chat,
-    isAskable: true,
-    inputs: () => terminal.inputs(),
-    before: (event) => event.type === "end" && terminal.close(),
-    after: async (event) => await terminal.see(event),
+function openPipes({ controller }: Stopper) {
+  let note: (text: string) => Promise<void> = () => Promise.resolve();
+  const lines = inputLines(Bun.stdin.stream(), controller.signal);
+  const typed = inputsOf(lines, (problem) => note(`koda: ${problem}`));
+  // The chat that comes next goes on with the next line, so none of them closes the pipe.
+  const inputs = { [Symbol.asyncIterator]: () => ({ next: () => typed.next() }) };
+  return async (options: ChatOptions, services: LineServices): Promise<Person> => {
+    const sink = await sinkFor({ ...options, output: "text", isChat: true });
+    note = (text) => sink.note(text);
+    return { sink, chat: new LineChat({ services, note, isSequence: true }), isAskable: false, inputs };
   };
 }
 

@@ -8,15 +8,24 @@ import { forgetPrefix } from "./chatsettings.ts";
 import type { CommandOptions } from "./options.ts";
 import { projectConfig } from "./project.ts";
 
+type ChatOptions = CommandOptions<"chat">;
+
 const mostSessions = 10;
 
 /** The commands of a chat that read or write files, each loaded when it is used. */
-export function lineServices({ cd, trustProject }: CommandOptions<"chat">): LineServices {
+export function lineServices(options: ChatOptions, goOn: (next: ChatOptions) => void): LineServices {
+  const { cd, trustProject } = options;
   const project = { env: process.env, home: homedir(), root: rootOf(cd), isTrusted: trustProject };
   return {
     async sessions() {
       const { sessionsHere } = await import("./session.ts");
       return (await sessionsHere(project.root, mostSessions)) || "No sessions in this directory";
+    },
+    async goOn(how, session) {
+      const { session: _, resume: __, fork: ___, ...others } = options;
+      if (others.ephemeral) throw new KodaError("usage", "A chat with --ephemeral cannot go on with another session");
+      const { usersSession } = await import("./session.ts");
+      goOn({ ...others, last: false, [how]: await usersSession(session) });
     },
     async tail(session) {
       const { latestMessages } = await import("./session.ts");

@@ -6,6 +6,7 @@ import { counted, withCommas } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import { inMemory, isForLackOfSpace } from "../lib/session/database.ts";
 import { exportSession } from "../lib/session/export.ts";
+import { assertUsers } from "../lib/session/agents.ts";
 import { textOfParts } from "../lib/session/content.ts";
 import type { LoggedItem } from "../lib/session/item.ts";
 import { sessionJson } from "../lib/session/json.ts";
@@ -73,6 +74,14 @@ export function exportDocument({ id, format = "markdown" }: CommandOptions<"sess
 export async function sessionsHere(cwd: string, limit: number): Promise<string> {
   await using store = openExisting();
   return sessionTable(listed(store, store.totals(store.list({ cwd, limit }))), await columnsOfStdout()).trimEnd();
+}
+
+/** The id of a session that a person can go on with. */
+export async function usersSession(idOrPrefix: string): Promise<string> {
+  await using store = openExisting();
+  const info = store.find(idOrPrefix);
+  assertUsers(info, (parent) => `go on with that one: /resume ${parent}`);
+  return info.id;
 }
 
 /** The latest prompts and answers of a session, oldest first, each cut to so many lines. */

@@ -11,6 +11,8 @@ import { columned, describeList } from "./listed.ts";
 export type LineServices = {
   /** The latest sessions of this directory. */
   sessions(): Promise<string>;
+  /** Begins a chat on another session when this one has ended; throws when there is no such session. */
+  goOn(how: "resume" | "fork", session: string): Promise<void>;
   /** The end of a session that is continued. */
   tail(session: string): Promise<string>;
   hooks(): Promise<string>;
@@ -25,6 +27,8 @@ export type LineCommand = {
   readonly name: string;
   readonly takes?: string;
   readonly about: string;
+  /** No input comes after it, unless it fails. */
+  readonly isLast?: true;
   /** Returns the lines to show; the failure of a submission is shown by the sink. */
   run(chat: LineChat, rest: string): Promise<string | undefined>;
 };
@@ -61,6 +65,13 @@ export const lineCommands: readonly LineCommand[] = [
     run: (chat) => Promise.resolve(visible(chat.latest("diff")?.patch.trimEnd() ?? "No turn has changed a file")),
   },
   { name: "sessions", about: "List the latest sessions of this directory", run: (chat) => chat.services.sessions() },
+  { name: "resume", takes: "ID", about: "Go on with another session", isLast: true, run: resume },
+  {
+    name: "fork",
+    about: "Go on with a copy of this session",
+    isLast: true,
+    run: async (chat) => await goOn(chat, "fork", chat.latest("session.start")?.session ?? ""),
+  },
   { name: "new", about: "Begin another session with the same settings", run: clear },
   { name: "clear", about: "The same as /new", run: clear },
   { name: "cost", about: "Show the tokens and the cost of this chat", run: (chat) => Promise.resolve(cost(chat)) },
@@ -80,6 +91,7 @@ export const lineCommands: readonly LineCommand[] = [
   {
     name: "quit",
     about: "End the chat",
+    isLast: true,
     run: async (chat) => void (await chat.submit({ op: "shutdown" })),
   },
 ];
@@ -137,6 +149,16 @@ async function undo(chat: LineChat): Promise<string | undefined> {
 async function clear(chat: LineChat): Promise<string | undefined> {
   const { status } = await chat.submit({ op: "clear" });
   return status === "done" ? "· A new session, with the same settings" : undefined;
+}
+
+async function resume(chat: LineChat, id: string): Promise<undefined> {
+  if (id === "") throw new KodaError("usage", "Expected the id of a session: /sessions lists them");
+  return await goOn(chat, "resume", id);
+}
+
+async function goOn(chat: LineChat, how: "resume" | "fork", session: string): Promise<undefined> {
+  await chat.services.goOn(how, session);
+  await chat.submit({ op: "shutdown" });
 }
 
 function cost(chat: LineChat): string {

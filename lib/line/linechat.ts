@@ -115,8 +115,8 @@ export class LineChat {
     if (name === undefined) return await this.#input(text);
     const command = commandNamed(name);
     if (command === undefined) return await this.#prompt(name, text);
-    if (command.name === "quit") this.#isLeaving = true;
     const shown = await command.run(this, rest.trim());
+    if (command.isLast === true) this.#isLeaving = true;
     if (shown !== undefined) await note(shown);
   }
 

@@ -18,13 +18,18 @@ export function describeList(result: unknown, list: string, fields: readonly str
     (entry) =>
       [
         String(entry.name),
-        fields.flatMap((field) => (entry[field] === undefined ? [] : String(entry[field]))),
+        fields.flatMap((field) => (entry[field] === undefined ? [] : firstSentence(String(entry[field])))),
       ] as const,
   );
   const { errors = [] } = (result ?? {}) as { errors?: readonly string[] };
   const lines = columned(rows.map(([name, facts]) => [name, facts.join(" · ")]));
   const faults = errors.map((message) => `! ${visibleLine(message)}`);
   return [...(lines.length === 0 ? [`No ${list} here`] : lines), ...faults].join("\n");
+}
+
+/** Descriptions are for models, and long. */
+function firstSentence(text: string): string {
+  return /^.*?[.:!?](?=\s)/s.exec(text)?.[0].replace(/:$/, "") ?? text.trim();
 }
 
 /** Two columns. */

@@ -135,3 +135,17 @@ test("a conversation goes on with --last, and stops with --quiet at its answers"
   expect([stdout, prompts]).toEqual(["two\n", [["first", "second"]]]);
   expect(stderr).toMatch(/^\d+ tokens in[^\n]*\n$/);
 });
+
+test("/resume and /fork go on with another session, and with the next line of the script", async () => {
+  await using place = makePlace();
+  await chat(place, [say("one")], "first\n", "--session", "mine");
+  const input = "other\n/resume nowhere\n/resume mine\nsecond\n/fork\nthird\n";
+  const { exit, stdout, stderr, prompts } = await chat(place, [say("x"), say("two"), say("three")], input);
+  expect([exit, stdout]).toEqual([0, "x\ntwo\nthree\n"]);
+  expect(prompts).toEqual([["other"], ["first", "second"], ["first", "second", "third"]]);
+  expect(stderr).toMatch(/^koda: .*"nowhere"/m);
+  const { stdout: list } = await koda(place, ["session", "list", "--json"]);
+  const sessions = JSON.parse(list) as { id: string; turns: number; parent?: string }[];
+  expect(sessions.map(({ turns }) => turns).sort()).toEqual([1, 2, 3]);
+  expect(sessions.find(({ turns }) => turns === 3)?.parent).toBe("mine");
+});

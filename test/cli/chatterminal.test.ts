@@ -160,6 +160,25 @@ describe.skipIf(!hasTmux)("koda chat at a terminal", () => {
     }
   });
 
+  test("/resume goes on with another session at the same terminal", async () => {
+    await using chat = await openLineChat([say("one"), say("two"), say("three")], { args: ["--session", "mine"] });
+    chat.enter("first");
+    await chat.shows(/\none\n>$/);
+    chat.enter("/new");
+    await chat.shows(/· A new session[^\n]*\n>$/);
+    chat.enter("other");
+    await chat.shows(/\ntwo\n>$/);
+    chat.enter("/resume mine");
+    await chat.shows(/\n> first\none\n>$/);
+    chat.enter("second");
+    await chat.shows(/\nthree\n>$/);
+    chat.press("Up");
+    await chat.shows(/\n> second$/);
+    chat.press("C-u", "C-d");
+    await chat.shows(/code=0/);
+    expect(chat.prompts()).toEqual([["first"], ["other"], ["first", "second"]]);
+  });
+
   test("200 pasted lines are one input, and stand in the line as a few words", async () => {
     await using chat = await openLineChat([say("long")]);
     const text = Array.from({ length: 200 }, (_, index) => `line ${index} "x" \\`).join("\n");
