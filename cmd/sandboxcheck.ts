@@ -38,7 +38,12 @@ export async function checkSandbox(config: Config, project: CurrentProject): Pro
 }
 
 /** The test connects to nothing. */
-const noLog = { add: () => {}, addRefusedCall: () => {}, addFailure: () => {} };
+const noLog = {
+  add: () => {},
+  ask: async () => ({ allow: false as const }),
+  addRefusedCall: () => {},
+  addFailure: () => {},
+};
 
 function statusOf(found: Detected, { mode }: Config): CheckResult["status"] {
   if (isMissing(found)) return mode === "auto" ? "fail" : "warn";

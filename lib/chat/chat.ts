@@ -4,6 +4,7 @@ import type { Conversation, TurnRequest } from "../conversation/conversation.ts"
 import { expandRequest } from "../conversation/definitions.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
+import { PendingApprovals } from "../conversation/pendingapprovals.ts";
 import { UserQuestions } from "../conversation/userquestions.ts";
 import type { Event } from "../engine/event.ts";
 import { renewRequests } from "../engine/ledger.ts";
@@ -54,7 +55,7 @@ class Chat {
   readonly #lines: ChatTask["lines"];
   readonly #own: { version: string; own: readonly string[] };
   readonly #history: ChatTask["history"];
-  readonly #approvals: Approvals;
+  readonly #pending: PendingApprovals;
   readonly #questions: UserQuestions | undefined;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
@@ -76,14 +77,16 @@ class Chat {
     this.#own = { version: task.version, own: task.ownFiles };
     this.#history = task.history;
     const { remember } = task;
+    const post = (event: Event) => this.#posted.post(event);
     const questions = {
-      post: (event: Event) => this.#posted.post(event),
+      post,
       waits: () => host.clocks.pauseIdle(),
-      abort: () => this.#interrupt("The turn was ended at a question about a call"),
+      abort: () => this.#interrupt("The turn was ended at a question"),
     };
-    this.#approvals = new Approvals(remember && { ...questions, remember });
+    this.#pending = new PendingApprovals(questions);
     this.#questions = task.canAnswer ? new UserQuestions(questions) : undefined;
-    const asking = { approvals: this.#approvals, questions: this.#questions };
+    const approvals = new Approvals(remember && { pending: this.#pending, post, remember });
+    const asking = { approvals, questions: this.#questions };
     this.#opened = new ChatConversation(host, { ...task, ...asking }, current);
     this.#door = new Door({
       kept: () => this.#conversation.parts.session.submissions,
@@ -97,7 +100,7 @@ class Chat {
     yield* this.#opened.open();
     await this.#door.takeUp();
     const wake = () => {
-      this.#approvals.denyAll("the chat was stopped");
+      this.#pending.end("the chat was stopped");
       this.#questions?.withdraw();
       this.#queue.wake();
     };
@@ -124,7 +127,7 @@ class Chat {
       }
     } finally {
       this.#queue.close();
-      this.#approvals.close();
+      this.#pending.end("nobody can answer any more");
       this.#questions?.close();
     }
   }
@@ -142,6 +145,7 @@ class Chat {
       case "shutdown":
         this.#isStopped = true;
         this.#interrupt("The chat was shut down");
+        this.#pending.end("the chat was shut down");
         this.#queue.close();
         return this.#door.post(job, done());
       case "approve":
@@ -176,7 +180,7 @@ class Chat {
 
   /** Ends the turn. A question that is open is denied, so that the call is told and counted. */
   #interrupt(message: string): boolean {
-    this.#approvals.denyAll("the turn was interrupted");
+    this.#pending.denyAll("the turn was interrupted");
     this.#questions?.withdraw();
     const reason = new KodaError("interrupted", message, { retryable: true });
     this.#stopCommands.abort(reason);
@@ -192,7 +196,7 @@ class Chat {
   }
 
   #decide(job: Submitted, { call, decision, feedback }: SubmissionOf<"approve">): void {
-    const problem = this.#approvals.decide(call, decision, feedback);
+    const problem = this.#pending.decide(call, decision, feedback);
     if (problem === undefined) return this.#door.post(job, done());
     this.#posted.post({ type: "notice", level: "warn", code: "approval", message: problem });
     this.#door.post(job, refused("usage", problem));

@@ -38,7 +38,11 @@ export class CallContexts {
         ...workspace.proxyVariables(call, hands),
         ...(isReader && authority.isAgent && workspace.ownTemporary),
       }),
-      egress: { ...workspace.egress.ofTools, onRequest: (request) => connections.add(request, call) },
+      egress: {
+        ...workspace.egress.ofTools,
+        ask: (question) => connections.ask(question, call),
+        onRequest: (request) => connections.add(request, call),
+      },
       refusals: connections.refusals,
       files,
       outputs,

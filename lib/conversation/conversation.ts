@@ -1,5 +1,6 @@
 import { within } from "../async/within.ts";
 import type { Mode } from "../config/config.ts";
+import type { HostPort } from "../egress/rules/host.ts";
 import { AnswerJudge } from "../engine/answer.ts";
 import { Compaction } from "../engine/compaction.ts";
 import type { Totals } from "../engine/end.ts";
@@ -79,17 +80,17 @@ export class Conversation implements AsyncDisposable {
     this.#lengthAtStart = session.info.length;
     this.#hasBegun = earlier?.session !== undefined;
     const { policy } = workspace;
-    const approvals = parent === undefined ? asking(parts) : undefined;
+    const asks = parent === undefined ? asking(parts) : undefined;
     this.authority = new Authority({
       session,
       stance: () => this.#stance,
       policy,
       parent: parent?.authority,
-      approvals,
+      approvals: asks?.aboutCall,
     });
     this.agents = new AgentPool(this);
     this.inbox = new Inbox(this.agents.background);
-    this.#hands = workspace.open((event) => events.post(event));
+    this.#hands = workspace.open((event) => events.post(event), asks?.aboutHost);
     const contextWindow = () => this.#stance.info.contextWindow;
     const { agents, authority } = this;
     this.#contexts = new CallContexts({ session, workspace, hands: this.#hands, agents, authority, contextWindow });
@@ -303,11 +304,15 @@ export class Conversation implements AsyncDisposable {
   }
 }
 
-/** Asks the user about a call. Without a user to ask, only what the configuration approves may run. */
+/** Asks the user. Without a user to ask, only what the configuration approves may run. */
 function asking({ approvals = new Approvals(), settings, workspace }: ConversationParts) {
   const { root: cwd, home } = workspace.policy;
   const saved = settings.loaded.config.approvals.commands;
-  return (call: GatedCall, rule: string) => approvals.ask(call, { rule, cwd, home, saved });
+  const { hosts } = approvals;
+  return {
+    aboutCall: (call: GatedCall, rule: string) => approvals.ask(call, { rule, cwd, home, saved }),
+    aboutHost: hosts && ((target: HostPort, call: string | undefined) => hosts.ask({ target, call, cwd })),
+  };
 }
 
 /** A turn that is being stopped has this long to record its end. */

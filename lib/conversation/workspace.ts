@@ -14,7 +14,7 @@ import { Shell } from "../shell/shell.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Settings } from "./settings.ts";
 import { type Confinement, type ConfinementOptions, openConfinement } from "./workspace/confinement.ts";
-import { ConnectionLog } from "./workspace/connectionlog.ts";
+import { type AskAboutHost, ConnectionLog } from "./workspace/connectionlog.ts";
 import { guardRepositories, type Repositories, whyGitStaysClosed } from "./workspace/repositories.ts";
 
 type WorkspaceOptions = {
@@ -143,13 +143,16 @@ export class Workspace implements AsyncDisposable {
   /** Called at the end, when nothing can write any more and the temporary directory is still there. */
   atRest: () => Promise<void> = async () => undefined;
 
-  /** A shell for one owner. Each of its commands may have a narrower policy than the workspace's. */
-  open(post: (event: Event) => void = this.#options.post): Hands {
+  /**
+   * A shell for one owner. Each of its commands may have a narrower policy than the workspace's. Without `ask` nobody
+   * is asked about the hosts that they want to reach.
+   */
+  open(post: (event: Event) => void = this.#options.post, ask?: AskAboutHost): Hands {
     const { settings, reaper } = this.#options;
     const { backend, policy } = this;
     const maxSeconds = settings.loaded.config.limits.maxCommandTimeMs / 1000;
     const shell = new Shell({ backend, policy, env: this.#variables, maxSeconds, reaper });
-    const hands = { shell, tasks: new Tasks(shell), connections: this.#options.connections.beside(post) };
+    const hands = { shell, tasks: new Tasks(shell), connections: this.#options.connections.beside(post, ask) };
     this.#hands.add(hands);
     return hands;
   }

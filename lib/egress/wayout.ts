@@ -1,4 +1,5 @@
 import type { Upstream } from "./route/upstream.ts";
+import type { HostPort } from "./rules/host.ts";
 import type { Resolver } from "./rules/resolve.ts";
 import type { EgressRules } from "./rules/rules.ts";
 
@@ -11,11 +12,19 @@ export type EgressRequest = {
   caller?: number;
 } & ({ verdict: "allowed" } | { verdict: "refused" | "failed"; reason: string });
 
+/** A host that no pattern allows, and who wants to reach it. */
+export type HostQuestion = { target: HostPort; caller?: number | undefined };
+
+/** Without a reason it is refused as if nobody had been asked. The reason is one line of ASCII. */
+export type HostAnswer = { allow: true } | { allow: false; reason?: string };
+
 /** The hosts that may be reached, the way to them, and the listener for every attempt. */
 export type WayOut = {
   readonly rules: EgressRules;
   /** The system's when absent. */
   readonly resolver?: Resolver | undefined;
   readonly upstream?: Upstream | undefined;
+  /** Absent where nobody can be asked. */
+  readonly ask?: ((question: HostQuestion) => Promise<HostAnswer>) | undefined;
   readonly onRequest: (request: EgressRequest) => void;
 };

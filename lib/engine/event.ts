@@ -165,13 +165,18 @@ const shellOutput = z.strictObject({
 });
 const shellEnd = z.strictObject({ type: z.literal("shell.end"), id: z.string(), ...ending });
 
-/** A question to the user: may this call run? */
+/** A question to the user: may this call run? Or, with the tool `network`: may this host be reached? */
 const approvalRequest = z.strictObject({
   type: z.literal("approval.request"),
-  /** The id of the call. */
+  /** The id of the call; that of the question where it is about a host. */
   id: z.string(),
   tool: z.string(),
   input: z.unknown(),
+  /** The host that a call wants to connect to, an address without brackets, and its port. */
+  host: z.exactOptional(z.string()),
+  port: z.exactOptional(z.int()),
+  /** The id of that call, or of the user's own command. */
+  call: z.exactOptional(z.string()),
   effect,
   /** The rule by which it may not run without approval. */
   rule: z.string(),

@@ -8,7 +8,7 @@ type Answer = { call: string; decision: ApprovalDecision; feedback?: string };
 
 const keys = { y: "once", a: "session", p: "prefix", n: "deny", f: "deny" } as const;
 
-/** Questions about calls, one after the other. */
+/** Questions about calls and hosts, one after the other. */
 export class Questions {
   readonly #open: Request[] = [];
   #wantsFeedback = false;
@@ -55,9 +55,16 @@ export class Questions {
     return (["y", "a", "p", "n", "f"] as const).filter((key) => decisions.includes(keys[key]));
   }
 
-  #text({ tool, effect, rule, cwd, prefix, input, preview, decisions }: Request): string {
+  #text(request: Request): string {
+    const { tool, effect, rule, cwd, prefix, input, preview, decisions } = request;
     const more = this.#open.length - 1;
     const rest = more === 0 ? "" : `; ${counted(more, "more question")} after this`;
+    const place = placeOf(request);
+    if (place !== undefined)
+      return [
+        `? May this run connect to ${visibleLine(place)}? (rule: ${visibleLine(rule)}${rest})`,
+        "  y, a: until the chat ends · n: no · f: no, and why",
+      ].join("\n");
     const meanings = [
       "y: once",
       decisions.includes("session") && `a: such calls of ${tool}, until the chat ends`,
@@ -72,6 +79,12 @@ export class Questions {
       `  ${visibleLine(meanings.filter(Boolean).join(" · "))}`,
     ].join("\n");
   }
+}
+
+/** The host that a question is about, with its port. */
+function placeOf({ host, port }: Request): string | undefined {
+  if (host === undefined) return undefined;
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** `y`, `yes`, `f use another file`; any other sentence was meant for the model. */

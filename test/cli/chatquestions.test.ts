@@ -32,6 +32,19 @@ describe.skipIf(!hasTmux)("a call that needs approval is asked about at a termin
     expect(chat.server.requests.at(-1)?.lines.at(-1)?.text).toContain("use d instead");
   });
 
+  test("a host is named with its port, and stays refused after a no", async () => {
+    const command = "curl -sS --fail http://one.invalid/; curl -sS --fail http://one.invalid/";
+    await using chat = await openLineChat([call("Bash", { command }), say("done")]);
+    chat.enter("go");
+    await chat.shows(
+      /\? May this run connect to one\.invalid:80\? \(rule: egress: not on the allowlist\)\n[^]*y\/a\/n\/f >$/,
+    );
+    chat.enter("f use the mirror");
+    await chat.shows(/\ndone\n(?: {2}A .*\n)*>$/);
+    expect(chat.server.requests.at(-1)?.lines.at(-1)?.text).toContain("use the mirror");
+    expect(chat.screen().match(/Allow\?/g)).toHaveLength(1);
+  });
+
   test("a counts for the tool until the chat ends, p for the start of a command from now on", async () => {
     const place = makePlace();
     const file = configure(place, {});

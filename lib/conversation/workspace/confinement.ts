@@ -33,7 +33,7 @@ export type ConfinementOptions = {
   /** Of the user's own skills: readable, also in a hidden place. */
   definitionDirectories?: readonly string[];
   /** Records every attempt of a command to connect. */
-  connections: Pick<ConnectionLog, "add" | "addRefusedCall" | "addFailure">;
+  connections: Pick<ConnectionLog, "add" | "ask" | "addRefusedCall" | "addFailure">;
 };
 
 /** Mode auto and --verify need a sandbox, unless the user passed --no-sandbox. */
@@ -58,6 +58,7 @@ export async function openConfinement(options: ConfinementOptions): Promise<Conf
     new Egress({
       config: allowance.egress,
       env: settings.env,
+      ask: (question) => connections.ask(question),
       onRequest: (request) => connections.add(request),
       onFailure: (error) => connections.addFailure(error),
     }),

@@ -1,7 +1,11 @@
 import { Refusals } from "../../egress/refusals/refusals.ts";
-import type { EgressRequest } from "../../egress/wayout.ts";
+import type { HostPort } from "../../egress/rules/host.ts";
+import type { EgressRequest, HostAnswer, HostQuestion } from "../../egress/wayout.ts";
 import type { Event } from "../../engine/event.ts";
 import { messageOf } from "../../errors.ts";
+
+/** Asks the user about a host that this call wants to reach. */
+export type AskAboutHost = (target: HostPort, call: string | undefined) => Promise<HostAnswer>;
 
 type Caller = { log: ConnectionLog; call: string };
 
@@ -12,17 +16,24 @@ export class ConnectionLog {
   readonly #post: (event: Event) => void;
   /** Calls whose commands may connect, by caller number. */
   readonly #callers: Caller[];
+  readonly #ask: AskAboutHost | undefined;
 
-  constructor(dataDirectory: string | undefined, post: (event: Event) => void, callers: Caller[] = []) {
+  /** Without `ask` nobody can be asked, as about calls of agents. */
+  constructor(
+    dataDirectory: string | undefined,
+    post: (event: Event) => void,
+    { callers = [], ask }: { callers?: Caller[]; ask?: AskAboutHost | undefined } = {},
+  ) {
     this.refusals = new Refusals(dataDirectory);
     this.#dataDirectory = dataDirectory;
     this.#post = post;
     this.#callers = callers;
+    this.#ask = ask;
   }
 
   /** The log of another conversation in the same workspace: its calls may have the same ids. */
-  beside(post: (event: Event) => void): ConnectionLog {
-    return new ConnectionLog(this.#dataDirectory, post, this.#callers);
+  beside(post: (event: Event) => void, ask?: AskAboutHost): ConnectionLog {
+    return new ConnectionLog(this.#dataDirectory, post, { callers: this.#callers, ask });
   }
 
   /** The caller number of a call, by which the proxies identify its commands. */
@@ -33,8 +44,18 @@ export class ConnectionLog {
 
   /** Adds an attempt by a tool, or by a command, whose caller number identifies the call. */
   add(request: EgressRequest, tool?: string): void {
-    const { log, call } = this.#callers[request.caller ?? -1] ?? { log: this };
+    const { log, call } = this.#ownerOf(request);
     log.#add(request, tool ?? call);
+  }
+
+  /** Asks about a host that a tool or a command wants to reach, where somebody can be asked about its call. */
+  async ask(question: HostQuestion, tool?: string): Promise<HostAnswer> {
+    const { log, call } = this.#ownerOf(question);
+    return (await log.#ask?.(question.target, tool ?? call)) ?? { allow: false };
+  }
+
+  #ownerOf({ caller = -1 }: { caller?: number | undefined }): { log: ConnectionLog; call?: string } {
+    return this.#callers[caller] ?? { log: this };
   }
 
   #add(request: EgressRequest, tool: string | undefined): void {

@@ -16,6 +16,7 @@ const patienceMs = 20;
 type EgressOptions = {
   config: EgressConfig;
   env: Readonly<Record<string, string | undefined>>;
+  ask?: WayOut["ask"];
   onRequest: (request: EgressRequest) => void;
   /** Called when the proxies cannot start: every connection of a command then fails. */
   onFailure: (error: unknown) => void;
@@ -50,7 +51,7 @@ export class Egress implements AsyncDisposable {
     this.upstream = parseUpstream(env);
   }
 
-  /** The same rules for koda's own tools. */
+  /** The same rules for koda's own tools. Nobody is asked about a host here, since no call is known. */
   get ofTools(): WayOut {
     return { rules: this.rules, upstream: this.upstream, onRequest: this.#options.onRequest };
   }
@@ -99,7 +100,7 @@ export class Egress implements AsyncDisposable {
 
   async #load(): Promise<EgressProxies> {
     const { EgressProxies } = await import("../../egress/proxy/proxy.ts");
-    return new EgressProxies(this.ofTools);
+    return new EgressProxies({ ...this.ofTools, ask: this.#options.ask });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import { callerOf } from "../caller.ts";
+import { permitted } from "../permission.ts";
 import { failureOf, route, type Route, type RouteFailure, type RouteTraffic } from "../route/route.ts";
 import { authorityOf } from "../rules/authority.ts";
 import type { HostPort } from "../rules/host.ts";
@@ -61,10 +62,13 @@ async function connection(request: FlowRequest, gateway: Gateway): Promise<Route
   client.once("close", leave);
   // Cleared when there is an answer: a signal's own timer would be held, with all of this, for as long as it runs.
   const late = () => giveUp("late", `${authorityOf(target)} did not answer within ${connectMs / 1000} s`);
-  const timer = setTimeout(late, connectMs);
+  let timer: ReturnType<typeof setTimeout> | undefined;
   try {
     if (client.destroyed) leave();
-    const outcome = await route(request, gateway, controller.signal);
+    const way = await permitted({ target, caller: callerOf(client) }, gateway, controller.signal);
+    if ("reason" in way) return { kind: "rule", reason: way.reason };
+    timer = setTimeout(late, connectMs);
+    const outcome = await route(request, way, controller.signal);
     if (!("kind" in outcome) && client.destroyed) outcome.socket.destroy();
     return outcome;
   } catch (error) {

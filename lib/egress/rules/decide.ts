@@ -23,6 +23,14 @@ export function nameRefusal(target: HostPort, { mode, allow, deny }: EgressRules
   return `${name} is not on the allowlist (${flagFor(target)} allows it)`;
 }
 
+/** True when a host is refused only because no pattern allows it, and it is public as far as its name tells. */
+export function isUnlisted(target: HostPort, rules: EgressRules): boolean {
+  const { host } = target;
+  if (rules.mode !== "allowlist" || nameRefusal(target, rules) === undefined) return false;
+  if (rules.deny.some((pattern) => denies(pattern, target)) || whyNotPublic(target) !== undefined) return false;
+  return host.kind === "name" || addressRefusal(target, host.text, rules) === undefined;
+}
+
 /** Names of hosts of a network's own. An upstream proxy may resolve such a name to an address that we never see. */
 const privateNames = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home\.arpa)$/;
 

@@ -1,4 +1,5 @@
 import { isSameIpAddress, type IpAddress } from "./address.ts";
+import { authorityOf } from "./authority.ts";
 import { parseHost, parsePort, quoted, splitPort, type ParseFault, type HostPort } from "./host.ts";
 import { embedded } from "./special.ts";
 
@@ -42,6 +43,14 @@ export function parsePattern(text: string, { wide }: { wide: boolean }): Pattern
   if (!isBelow) return { kind: "name", name: host.text, text, port };
   if (!wide && !host.text.includes(".")) return fault(`it would allow every name in ".${host.text}"`);
   return { kind: "below", suffix: `.${host.text}`, text, port };
+}
+
+/** The pattern for this host on this port alone. */
+export function exactly(target: HostPort): Pattern {
+  const { host, port } = target;
+  const text = authorityOf(target);
+  if (host.kind === "name") return { kind: "name", name: host.text, text, port };
+  return { kind: "address", address: host.address, text, port };
 }
 
 /** Matches an allowance, read narrowly: `*` is exactly one label, and no port means those of the web. */

@@ -1,5 +1,6 @@
 import { isIP, type Socket } from "node:net";
 import { unlessAborted } from "../../async/unlessaborted.ts";
+import { permitted } from "../../egress/permission.ts";
 import { failureOf, route, type RouteFailure, type Route, type RouteTraffic } from "../../egress/route/route.ts";
 import { type HostPort, quoted } from "../../egress/rules/host.ts";
 import type { WayOut } from "../../egress/wayout.ts";
@@ -37,7 +38,8 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<Route | RouteFailure> {
   try {
-    return await route(wanted, egress, signal);
+    const way = await permitted({ target: wanted.target }, egress, signal);
+    return "reason" in way ? { kind: "rule", reason: way.reason } : await route(wanted, way, signal);
   } catch (error) {
     signal.throwIfAborted();
     return failureOf(error, wanted.target);

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { Countdown } from "../../async/countdown.ts";
 import { quoted } from "../../egress/rules/host.ts";
 import type { WayOut } from "../../egress/wayout.ts";
 import { readBody, type Body } from "./body.ts";
@@ -27,9 +28,13 @@ export async function fetchPage(
   { egress, signal, limits: changedLimits }: FetchOptions,
 ): Promise<FetchedPage> {
   const limits = { ...standardLimits, ...changedLimits };
-  const late = AbortSignal.timeout(limits.totalMs);
+  // A question to the user takes as long as it takes.
+  using clock = new Countdown(limits.totalMs);
+  const { signal: late } = clock;
+  const { ask } = egress;
+  const asking: WayOut = { ...egress, ask: ask && ((question) => clock.without(() => ask(question))) };
   const whyLate = `it timed out after ${limits.totalMs / 1000} s`;
-  const visit = { egress, signal: AbortSignal.any([signal, late]), limit: limits.bodyBytes, whyLate };
+  const visit = { egress: asking, signal: AbortSignal.any([signal, late]), limit: limits.bodyBytes, whyLate };
   let url = first;
   try {
     for (let redirects = 0; redirects <= limits.redirects; redirects++) {
