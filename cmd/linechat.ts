@@ -49,7 +49,7 @@ async function converse(options: ChatOptions, person: Person, stopper: Stopper):
       const host = new Host({ stop: stopper.controller, cassette: cassetteOf(run), reaper: new Reaper() });
       stopper.killNow = () => host.killNow();
       const remember = isAskable ? rememberPrefix : undefined;
-      return runChat(host, { ...parts, lines: chat.submissions(inputs), remember, canAnswer: false, conclude });
+      return runChat(host, { ...parts, lines: chat.submissions(inputs), remember, canAnswer: isAskable, conclude });
     },
     { sink: seenBy(person), stop: stopper.controller, notifier: await notifierFor(options) },
   );

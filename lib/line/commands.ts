@@ -64,6 +64,12 @@ export const lineCommands: readonly LineCommand[] = [
     about: "Show what the last turn changed",
     run: (chat) => Promise.resolve(visible(chat.latest("diff")?.patch.trimEnd() ?? "No turn has changed a file")),
   },
+  {
+    name: "review",
+    takes: "[HINT]",
+    about: "Review what is not committed yet",
+    run: review,
+  },
   { name: "sessions", about: "List the latest sessions of this directory", run: (chat) => chat.services.sessions() },
   { name: "resume", takes: "ID", about: "Go on with another session", isLast: true, run: resume },
   {
@@ -137,6 +143,14 @@ async function change(chat: LineChat, settings: { model?: string; mode?: Mode; c
   if (status !== "done") return undefined;
   const { provider, model, mode, cwd } = result as Record<"provider" | "model" | "mode" | "cwd", string>;
   return `· From now on: ${provider}/${model} · mode ${mode} · ${visible(cwd)}`;
+}
+
+/** A review is a turn, whose answer is shown as any other, unless there is nothing to review. */
+async function review(chat: LineChat, hint: string): Promise<string | undefined> {
+  const before = chat.turns;
+  const { status, result } = await chat.submit({ op: "review", ...(hint !== "" && { hint }) });
+  const { text } = (result ?? {}) as { text?: string };
+  return status === "done" && chat.turns === before && text !== undefined ? visible(text) : undefined;
 }
 
 async function undo(chat: LineChat): Promise<string | undefined> {

@@ -27,6 +27,7 @@ export class LineChat {
   /** The latest events of some types: what commands tell. */
   readonly #latest = new Map<Event["type"], Event>();
   #isTurn = false;
+  #turns = 0;
   #isLeaving = false;
 
   constructor(options: LineOptions) {
@@ -45,6 +46,11 @@ export class LineChat {
   /** True while something is under way, if only the start. */
   get isBusy(): boolean {
     return !this.isOpen || this.#isTurn || this.#waiting.size > 0;
+  }
+
+  /** The number of turns that have begun here. */
+  get turns(): number {
+    return this.#turns;
   }
 
   latest<T extends Event["type"]>(type: T): EventOf<T> | undefined {
@@ -81,6 +87,7 @@ export class LineChat {
       case "turn.start":
       case "turn.end":
         this.#isTurn = event.type === "turn.start";
+        if (this.#isTurn) this.#turns++;
         return;
       case "reply":
         return this.#settle(event.submission, event);

@@ -91,7 +91,7 @@ export class LineTerminal {
   /** Takes note of an event that was shown. */
   async see(event: Event): Promise<void> {
     if (event.type === "session.start") await this.#showTail(event);
-    if (event.type === "approval.request" || event.type === "approval.decision") {
+    if (isAbout(event)) {
       const question = this.#questions.see(event);
       if (question !== undefined) await this.#ask(question);
       else if (this.#questions.current === undefined) this.#takeBack();
@@ -130,7 +130,7 @@ export class LineTerminal {
       this.#editor.remember([line], undefined);
       const answer = this.#questions.answer(this.#editor.expanded(line));
       if (answer !== undefined && "problem" in answer) void note(answer.problem);
-      else if (answer !== undefined) void this.#options.chat.submit({ op: "approve", ...answer });
+      else if (answer !== undefined) void this.#options.chat.submit(answer);
       return this.refresh();
     }
     this.#entered.push(line);
@@ -182,7 +182,7 @@ export class LineTerminal {
     const { current } = this.#questions;
     const now = performance.now();
     const isSecond = now - this.#interruptedAt < togetherMs;
-    if (current !== undefined) void chat.submit({ op: "approve", call: current.id, decision: "abort" });
+    if (current?.type === "approval.request") void chat.submit({ op: "approve", call: current.id, decision: "abort" });
     else if (!chat.isOpen || (this.#isEnded && chat.isBusy)) quit();
     else if (chat.isBusy) void chat.submit({ op: "interrupt" });
     else if (this.#editor.text !== "" || this.#lines.isOpen) {
@@ -215,6 +215,12 @@ export class LineTerminal {
       await this.#options.note(`  ${matches.map((match) => match.trim()).join("  ")}`);
     return [matches, word];
   }
+}
+
+const questionEvents = ["approval.request", "approval.decision", "question", "question.end"] as const;
+
+function isAbout(event: Event): event is EventOf<(typeof questionEvents)[number]> {
+  return (questionEvents as readonly string[]).includes(event.type);
 }
 
 function commonLength([first = "", ...others]: readonly string[]): number {

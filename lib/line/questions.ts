@@ -3,29 +3,35 @@ import { counted } from "../counted.ts";
 import type { ApprovalDecision } from "../trust/approvaldecision.ts";
 import { visible, visibleLine } from "../visible.ts";
 
-type Request = EventOf<"approval.request">;
-type Answer = { call: string; decision: ApprovalDecision; feedback?: string };
+type Asked = EventOf<"approval.request"> | EventOf<"question">;
+type Told = Asked | EventOf<"approval.decision"> | EventOf<"question.end">;
+
+/** An answer as it is submitted. */
+type Answer =
+  | { op: "approve"; call: string; decision: ApprovalDecision; feedback?: string }
+  | { op: "answer"; question: string; text: string };
 
 const keys = { y: "once", a: "session", p: "prefix", n: "deny", f: "deny" } as const;
 
-/** Questions about calls and hosts, one after the other. */
+/** Questions of koda about calls and hosts, and of the model, one after the other. */
 export class Questions {
-  readonly #open: Request[] = [];
+  readonly #open: Asked[] = [];
   #wantsFeedback = false;
 
-  get current(): Request | undefined {
+  get current(): Asked | undefined {
     return this.#open[0];
   }
 
   get prompt(): string {
+    if (this.current?.type === "question") return "Answer > ";
     if (this.#wantsFeedback) return "What to do instead? ";
     return `Allow? ${this.#letters().join("/")} > `;
   }
 
   /** Takes note of an event; returns the question that is now to be asked. */
-  see(event: Request | EventOf<"approval.decision">): string | undefined {
+  see(event: Told): string | undefined {
     const before = this.current;
-    if (event.type === "approval.request") this.#open.push(event);
+    if (event.type === "approval.request" || event.type === "question") this.#open.push(event);
     else {
       const at = this.#open.findIndex(({ id }) => id === event.id);
       if (at !== -1) this.#open.splice(at, 1);
@@ -37,29 +43,32 @@ export class Questions {
 
   /** The decision that a line is, or why it is none; undefined when the next line has the feedback. */
   answer(line: string): Answer | { problem: string } | undefined {
-    const { id: call, decisions } = this.current ?? {};
-    if (call === undefined || decisions === undefined) return { problem: "No call waits for approval" };
-    if (this.#wantsFeedback) return { call, decision: "deny", feedback: line };
+    const { current } = this;
+    if (current === undefined) return { problem: "There is no question" };
+    if (current.type === "question") return answerTo(current, line);
+    const { id: call } = current;
+    if (this.#wantsFeedback) return { op: "approve", call, decision: "deny", feedback: line };
     const [, letter = "", feedback = ""] = /^\s*(\w+)\s*([\s\S]*)$/.exec(line) ?? [];
     const key = letter.toLowerCase()[0] as keyof typeof keys;
     const decision = this.#letters().includes(key) && isAnswer(letter, feedback) ? keys[key] : undefined;
     if (decision === undefined) return { problem: `Expected ${this.#letters().join(", ")}; Ctrl-C ends the turn` };
-    if (key !== "f") return { call, decision };
-    if (feedback !== "") return { call, decision, feedback };
+    if (key !== "f") return { op: "approve", call, decision };
+    if (feedback !== "") return { op: "approve", call, decision, feedback };
     this.#wantsFeedback = true;
     return undefined;
   }
 
   #letters(): (keyof typeof keys)[] {
-    const decisions = this.current?.decisions ?? [];
+    const decisions = this.current?.type === "approval.request" ? this.current.decisions : [];
     return (["y", "a", "p", "n", "f"] as const).filter((key) => decisions.includes(keys[key]));
   }
 
-  #text(request: Request): string {
-    const { tool, effect, rule, cwd, prefix, input, preview, decisions } = request;
+  #text(asked: Asked): string {
+    if (asked.type === "question") return textOfQuestion(asked);
+    const { tool, effect, rule, cwd, prefix, input, preview, decisions } = asked;
     const more = this.#open.length - 1;
     const rest = more === 0 ? "" : `; ${counted(more, "more question")} after this`;
-    const place = placeOf(request);
+    const place = placeOf(asked);
     if (place !== undefined)
       return [
         `? May this run connect to ${visibleLine(place)}? (rule: ${visibleLine(rule)}${rest})`,
@@ -85,6 +94,17 @@ export class Questions {
 function placeOf({ host, port }: Request): string | undefined {
   if (host === undefined) return undefined;
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function answerTo({ id: question }: EventOf<"question">, line: string): Answer | { problem: string } {
+  const text = line.trim();
+  return text === "" ? { problem: "Expected an answer; Ctrl-C ends the turn" } : { op: "answer", question, text };
+}
+
+function textOfQuestion({ question, options }: EventOf<"question">): string {
+  const choice = options.length === 0 ? [] : ["  The number of one of these, or any text"];
+  const numbered = options.map((option, index) => `    ${index + 1}. ${visibleLine(option)}`);
+  return [`? ${visible(question)}`, ...numbered, ...choice].join("\n");
 }
 
 /** `y`, `yes`, `f use another file`; any other sentence was meant for the model. */

@@ -16,23 +16,25 @@ export function textWriter(screen: Screen, options: TextOptions): EventWriter {
 /** Writes the answer of each turn when the turn is over. */
 function turnsWriter(screen: Screen, visible: (text: string) => string): EventWriter {
   let last = "";
-  let shown = 0;
-  const write = (text: string) => screen.toStdout(visible(endingInNewline(text)));
+  let isDue = false;
+  const write = (text: string) => {
+    // Several inputs may be a part of one turn.
+    isDue = false;
+    return screen.toStdout(visible(endingInNewline(text)));
+  };
   return (event) => {
+    if (event.type === "turn.start") isDue = true;
     if (event.type === "text.done") last = event.text;
     // A turn that an agent's answer has begun has no reply.
     if (event.type === "turn.end" && event.reason === "complete" && !("submission" in event)) return write(last);
-    const answer = event.type === "reply" && event.status === "done" ? turnOf(event.result) : undefined;
-    // Several inputs may be a part of one turn.
-    if (answer === undefined || answer.turn === shown) return undefined;
-    shown = answer.turn;
-    return write(answer.text);
+    const answer = event.type === "reply" && event.status === "done" ? answerIn(event.result) : undefined;
+    return answer === undefined || !isDue ? undefined : write(answer);
   };
 }
 
-function turnOf(result: unknown): { turn: number; text: string } | undefined {
+function answerIn(result: unknown): string | undefined {
   const { turn, text } = (result ?? {}) as { turn?: unknown; text?: unknown };
-  return typeof turn === "number" && typeof text === "string" ? { turn, text } : undefined;
+  return typeof turn === "number" && typeof text === "string" ? text : undefined;
 }
 
 /** Writes only the answer, at the end: until then a call, a retry or another reply may follow. */

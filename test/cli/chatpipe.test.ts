@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promptsOf } from "../support/chat.ts";
+import { finding, found, makeRepository } from "../support/review.ts";
 import { koda, using } from "../support/koda.ts";
 import { type Script, startModelServer } from "../support/model-server.ts";
 import { call, problem, say } from "../support/model-reply.ts";
@@ -148,4 +149,16 @@ test("/resume and /fork go on with another session, and with the next line of th
   const sessions = JSON.parse(list) as { id: string; turns: number; parent?: string }[];
   expect(sessions.map(({ turns }) => turns).sort()).toEqual([1, 2, 3]);
   expect(sessions.find(({ turns }) => turns === 3)?.parent).toBe("mine");
+});
+
+test("/review reviews what is not committed, and the conversation goes on with its findings", async () => {
+  await using place = makeRepository({ "a.txt": "one\n" });
+  const nothing = await chat(place, [], "/review\n");
+  expect(nothing.exit).toBe(0);
+  expect(`${nothing.stdout}${nothing.stderr}`.match(/othing/g)).toHaveLength(1);
+  place.write("a.txt", "two\n");
+  const bug = finding("a.txt", { title: "A bug" });
+  const { exit, stdout } = await chat(place, [found(bug), say("fixed")], "/review look close\nfix it\n");
+  expect(exit).toBe(0);
+  expect(stdout).toMatch(/^[^]*A bug[^]*fixed\n$/);
 });

@@ -107,4 +107,35 @@ describe.skipIf(!hasTmux)("a call that needs approval is asked about at a termin
     expect(readFileSync(join(place.project, "a.txt"), "utf8")).toBe("one\n");
     expect(chat.server.requests).toHaveLength(2);
   });
+
+  test("and so is what the model asks: by number, or with any text", async () => {
+    const ask = call("AskUser", { question: "Which one?", options: ["red", "blue"] });
+    await using chat = await openLineChat([ask, ask, say("done")]);
+    chat.enter("go");
+    await chat.shows(/\n\? Which one\?\n {4}1\. red\n {4}2\. blue\n[^\n]*\nAnswer >$/);
+    chat.enter("2");
+    await chat.shows(/Answer > 2\n[^]*Answer >$/);
+    chat.enter("neither of them");
+    await chat.shows(/\ndone\n>$/);
+    const said = chat.server.requests
+      .at(-1)
+      ?.lines.filter(({ role }) => role === "tool")
+      .map(({ text }) => text);
+    expect(said).toEqual([expect.stringContaining("blue"), expect.stringContaining("neither of them")]);
+  });
+
+  test("and at the limit of turns, whether to go on; Ctrl-C leaves a question open and ends the turn", async () => {
+    const list = call("List", { path: "." });
+    await using chat = await openLineChat([list, say("went on"), call("AskUser", { question: "Why?", options: [] })], {
+      args: ["--max-turns", "2"],
+    });
+    chat.enter("go");
+    await chat.shows(/\n\? [^]*50[^]*200[^]*Answer >$/);
+    chat.enter("2");
+    await chat.shows(/went on\n>$/);
+    chat.enter("again");
+    await chat.shows(/Answer >$/);
+    chat.press("C-c");
+    await chat.shows(/koda: [^\n]*\n>$/);
+  });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { openLineChat, hasTmux, pausing, usualSize } from "../support/linechat.ts";
 import { call, reply, say, silence, wait } from "../support/model-reply.ts";
+import { finding, found, makeRepository } from "../support/review.ts";
 import { makePlace } from "../support/place.ts";
 
 const largeSize = { columns: 200, rows: 50 };
@@ -177,6 +178,15 @@ describe.skipIf(!hasTmux)("koda chat at a terminal", () => {
     chat.press("C-u", "C-d");
     await chat.shows(/code=0/);
     expect(chat.prompts()).toEqual([["first"], ["other"], ["first", "second"]]);
+  });
+
+  test("/review shows its findings, once", async () => {
+    await using place = makeRepository({ "a.txt": "one\n" });
+    place.write("a.txt", "two\n");
+    await using chat = await openLineChat([found(finding("a.txt", { title: "A bug" }))], { place });
+    chat.enter("/review");
+    const shown = await chat.shows(/A summary\.\n>$/);
+    expect(shown.match(/A bug/g)).toHaveLength(1);
   });
 
   test("200 pasted lines are one input, and stand in the line as a few words", async () => {
