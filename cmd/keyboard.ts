@@ -11,7 +11,8 @@ export function openKeyboard(isDumb: boolean): Keyboard {
   // Each chat of this process replaces the one before.
   let listener: (bytes: Uint8Array) => void = () => {};
   let onResize = () => {};
-  process.on("SIGWINCH", () => onResize());
+  // When the signal itself comes, the stream may still have the old size.
+  process.stderr.on("resize", () => onResize());
   process.stdin.on("data", (bytes: Uint8Array) => listener(bytes));
   const mark = (how: keyof typeof bracketedPaste) => {
     if (!isDumb) writeQuietly(bracketedPaste[how]);
