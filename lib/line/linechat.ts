@@ -26,6 +26,7 @@ export class LineChat {
   readonly #waiting = new Map<string, (result: SubmissionResult) => void>();
   /** The latest events of some types: what commands tell. */
   readonly #latest = new Map<Event["type"], Event>();
+  readonly #failed = Promise.withResolvers<never>();
   #isTurn = false;
   #turns = 0;
   #isLeaving = false;
@@ -59,7 +60,7 @@ export class LineChat {
 
   /** Everything that the inputs submit, until they end. */
   submissions(inputs: AsyncIterable<string>): AsyncGenerator<ChatLine, void> {
-    return this.#submitted.until(this.#read(inputs));
+    return this.#submitted.until(Promise.race([this.#read(inputs), this.#failed.promise]));
   }
 
   /** Submits something; settles with its reply. */
@@ -110,6 +111,8 @@ export class LineChat {
         await this.#options.note(`koda: ${messageOf(error)}`);
       });
       if (this.#options.isSequence) await work;
+      // A bug is reported as that of any other part.
+      else work.catch((error: unknown) => this.#failed.reject(error));
       if (this.#isLeaving) return;
     }
   }
