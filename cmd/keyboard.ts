@@ -19,7 +19,7 @@ export function openKeyboard(isDumb: boolean): Keyboard {
   };
   const keyboard: Keyboard = {
     listen: (onKeys) => void (listener = onKeys),
-    onResize: (resized) => void (onResize = resized),
+    onResize: (redraw) => void (onResize = redraw),
     take() {
       isTaken = true;
       process.stdin.setRawMode(true);
@@ -38,6 +38,13 @@ export function openKeyboard(isDumb: boolean): Keyboard {
       await continued.promise;
     },
   };
+  // Stopped from elsewhere: the shell has set up its terminal meanwhile.
+  process.on("SIGCONT", () => {
+    if (!isTaken) return;
+    keyboard.release();
+    keyboard.take();
+    onResize();
+  });
   process.on("exit", () => keyboard.release());
   return keyboard;
 }

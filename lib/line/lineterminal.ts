@@ -10,7 +10,8 @@ import { Questions } from "./questions.ts";
 /** The terminal as a source of keys. */
 export type Keyboard = {
   listen(onKeys: (bytes: Uint8Array) => void): void;
-  onResize(resized: () => void): void;
+  /** Calls `redraw` after a change of size, and when the process goes on after a stop. */
+  onResize(redraw: () => void): void;
   /** Every key comes at once and unchanged, until `release`. */
   take(): void;
   release(): void;
@@ -69,7 +70,11 @@ export class LineTerminal {
       control: (key) => this.#control(key),
     });
     keyboard.listen((bytes) => keys.feed(bytes));
-    keyboard.onResize(() => this.refresh());
+    keyboard.onResize(() => {
+      // The line may be elsewhere now, or gone.
+      this.#options.display.show(undefined);
+      this.refresh();
+    });
     keyboard.take();
     this.refresh();
   }

@@ -3,6 +3,7 @@ import { openLineChat, hasTmux, pausing, usualSize } from "../support/linechat.t
 import { call, reply, say, silence, wait } from "../support/model-reply.ts";
 import { finding, found, makeRepository } from "../support/review.ts";
 import { makePlace } from "../support/place.ts";
+import { processesNaming } from "../support/shell.ts";
 
 const largeSize = { columns: 200, rows: 50 };
 const narrow = { columns: 40, rows: 24 };
@@ -159,6 +160,21 @@ describe.skipIf(!hasTmux)("koda chat at a terminal", () => {
       await chat.shows(/\nthree\n>$/);
       expect(chat.prompts()).toEqual([["first", "second"]]);
     }
+  });
+
+  test("a chat that was stopped from elsewhere has its keys again after fg", async () => {
+    await using chat = await openLineChat([say("back")]);
+    chat.type("half a li");
+    await chat.shows(/> half a li$/);
+    for (const pid of processesNaming(chat.server.url)) process.kill(pid, "SIGSTOP");
+    await chat.shows(/Stopped[^]*ready>$/);
+    chat.enter("fg");
+    await chat.shows(/\nkoda chat [^]*> half a li$/);
+    chat.press("BSpace", "C-a");
+    chat.type("not ");
+    chat.press("Enter");
+    await chat.shows(/\nback\n>$/);
+    expect(chat.prompts()).toEqual([["not half a l"]]);
   });
 
   test("/resume goes on with another session at the same terminal", async () => {
