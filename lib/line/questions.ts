@@ -91,7 +91,7 @@ export class Questions {
 }
 
 /** The host that a question is about, with its port. */
-function placeOf({ host, port }: Request): string | undefined {
+function placeOf({ host, port }: EventOf<"approval.request">): string | undefined {
   if (host === undefined) return undefined;
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
