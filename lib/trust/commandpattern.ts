@@ -3,8 +3,8 @@ import { wordsIn } from "./command/words.ts";
 
 /**
  * Does every command of a shell line match one of these patterns: `git:*` (git with any arguments), `npm run *`,
- * `git status`? Only what is literal can match. A line that sets variables for a command, or writes to files by itself,
- * matches nothing: both make something else of a command that is allowed.
+ * `git status`? Only what is literal can match. A line that sets variables, computes, or writes to files by itself
+ * matches nothing: the first makes something else of a command that is allowed, and an index in arithmetic is run.
  */
 export function matchesPatterns(line: string, patterns: readonly string[], home: string): boolean {
   const script = parse(line);
@@ -25,12 +25,33 @@ function matches(node: CommandNode, patterns: readonly string[], home: string): 
   return patterns.some((pattern) => matchesPattern(command, pattern));
 }
 
+/** A loop may set PATH, and arithmetic runs `a[$(rm x)]` in the value of a variable, also in a test. */
+const unsafe: ReadonlySet<string> = new Set([
+  "Assignment",
+  "Function",
+  "Coproc",
+  "For",
+  "Select",
+  "ArithmeticFor",
+  "ArithmeticCommand",
+  "ArithmeticExpansion",
+  "TestCommand",
+]);
+
 /** Output may go nowhere, or where another output goes. */
 function isHarmless(node: SyntaxNode): boolean {
-  if (node.type === "Assignment" || node.type === "Function" || node.type === "Coproc") return false;
+  if (unsafe.has(node.type)) return false;
+  if (node.type === "ParameterExpansion") return isText(node);
   if (node.type !== "Redirect" || node.operator === "<" || node.operator === "<&") return true;
   const target = node.target?.value ?? "";
   return target === "/dev/null" || (node.operator === ">&" && /^\d+$/.test(target));
+}
+
+/** An index, the place of a slice and a name in a variable are computed; `@P` runs its text, and `:=` sets. */
+function isText({ prefix, index, operation }: Extract<SyntaxNode, { type: "ParameterExpansion" }>): boolean {
+  if (prefix === "!" || index !== undefined) return false;
+  if (operation?.type === "Default") return !operation.operator.endsWith("=");
+  return operation === undefined || ["Remove", "Replace", "CaseModification"].includes(operation.type);
 }
 
 /** `*` is any text, `:*` at the end any arguments or none. No regular expression: many stars would take it forever. */

@@ -13,8 +13,12 @@ export function commandPrefix(line: string, home: string): string | undefined {
   const { command } = statement;
   if (command.type !== "Command") return undefined;
   const [program = "", next = ""] = wordsIn(command, home);
+  // In another project it would be another program.
+  if (program.includes("/") && !program.startsWith("/")) return undefined;
   const name = program.slice(program.lastIndexOf("/") + 1);
-  if (runners.has(name)) return undefined;
+  if (runners.has(name) || runners.has(name.replace(/[\d.]+$/, "")) || changers.has(name)) return undefined;
+  if (withSubcommands.has(name) && (runningSubcommands.has(next) || (next === "run" && !runsScripts.has(name))))
+    return undefined;
   const prefix = withSubcommands.has(name) ? `${program} ${next}` : program;
   return isPlain.test(prefix) && isLiteral(prefix) && startsWith(line, [prefix], home) ? prefix : undefined;
 }
@@ -31,13 +35,31 @@ export function startsWith(line: string, prefixes: readonly string[], home: stri
   );
 }
 
-/** Programs that run what their arguments say: their name says nothing about a command. */
+/** Programs that run what their arguments say: their name says nothing about a command. Versions do not matter. */
 const runners: ReadonlySet<string> = new Set(
   (
-    "sh bash dash zsh ksh fish env xargs sudo doas nice nohup time timeout eval exec find command builtin node python " +
-    "python3 perl ruby php deno bun npx bunx uvx ssh setsid stdbuf watch parallel awk make just"
+    "sh bash dash zsh ksh fish busybox pwsh env xargs sudo su doas nice ionice nohup time timeout flock eval exec find " +
+    "fd command builtin node python pypy ipython perl ruby php lua deno bun tsx ts-node npx bunx uvx pipx pipenv hatch " +
+    "conda nix nix-shell mise asdf direnv dotenv cross-env concurrently nodemon entr ssh setsid stdbuf taskset strace " +
+    "gdb chroot unshare nsenter script expect tmux screen watch parallel awk gawk mawk nawk make gmake just"
   ).split(" "),
 );
+
+/** Parts of the shell that make something else of the commands after them. */
+const changers: ReadonlySet<string> = new Set(
+  (
+    ". source cd pushd popd export declare typeset local readonly unset read mapfile readarray getopts printf alias " +
+    "unalias hash enable set shopt trap"
+  ).split(" "),
+);
+
+/** Subcommands that run what their arguments say, or what they set for later. */
+const runningSubcommands: ReadonlySet<string> = new Set(
+  "exec x dlx config alias bisect rebase submodule filter-branch difftool mergetool".split(" "),
+);
+
+/** Their `run` takes the name of a script. */
+const runsScripts: ReadonlySet<string> = new Set(["npm", "pnpm", "yarn"]);
 
 /** Programs that do as many things as they have subcommands. */
 const withSubcommands: ReadonlySet<string> = new Set(
