@@ -109,7 +109,11 @@ class Chat {
     // It is waited for at the end.
     reading.catch(() => undefined);
     try {
-      return yield* beside(this.#posted, this.#work(reading));
+      for await (const event of beside(this.#posted, this.#work(reading))) {
+        yield event;
+        if (event.type === "reply") this.#door.told(event.submission);
+      }
+      return this.#last;
     } finally {
       this.#host.signal.removeEventListener("abort", wake);
     }
@@ -162,7 +166,7 @@ class Chat {
       case "history.get":
         return this.#door.post(job, this.#remember(submission));
       case "shell":
-        return this.#turn !== undefined && isOp(job, "shell") ? this.#runBeside(job) : this.#queue.add(job);
+        return this.#turn?.isOpen === true && isOp(job, "shell") ? this.#runBeside(job) : this.#queue.add(job);
       case "input":
       case "settings":
       case "compact":
@@ -223,7 +227,7 @@ class Chat {
     }
   }
 
-  async *#work(reading: Promise<void>): AsyncGenerator<Event, Outcome> {
+  async *#work(reading: Promise<void>): AsyncGenerator<Event, void> {
     while (true) {
       const next = yield* this.#conversation.parts.events.until(this.#next());
       if (next === "over") break;
@@ -233,7 +237,6 @@ class Chat {
     for (const job of this.#queue.drain()) yield this.#door.reply(job, cancelled("The chat was shut down before"));
     // A pipe may stay open for hours.
     if (!this.#isStopped) await reading;
-    return this.#last;
   }
 
   /** The next submission; a turn is also for the answers of agents in the background. */

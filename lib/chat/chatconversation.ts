@@ -12,6 +12,7 @@ import type { Event } from "../engine/event.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { KodaError } from "../errors.ts";
 import type { Queue, Submitted } from "./queue.ts";
+import { done, replyTo } from "./reply.ts";
 import type { SettingsChange } from "./submission.ts";
 
 export type ChatSettings = {
@@ -120,9 +121,11 @@ export class ChatConversation {
     const opened = await this.#openWith({ ...settings, session: { kind: "new" } }, earlier);
     const { submissions, id } = opened.parts.session;
     // Before anything can be submitted to it: what was submitted before is known there.
-    submissions.adopt(session.id);
+    const reply = JSON.stringify(replyTo(job.id, done({ session: id })));
+    submissions.adopt(session.id, { id: job.id, reply });
     for (const each of [job, ...queue.waiting]) each.kept = submissions;
     yield* this.#begin(opened);
+    session.submissions.tell(job.id);
     return { session: id };
   }
 

@@ -3,7 +3,7 @@ import type { Event, EventOf } from "../engine/event.ts";
 import { type ErrorCode, KodaError } from "../errors.ts";
 import type { Submissions } from "../session/submissions.ts";
 import type { Submitted } from "./queue.ts";
-import { cancelled, type SubmissionReply } from "./reply.ts";
+import { cancelled, replyTo, type SubmissionReply } from "./reply.ts";
 import type { Submission } from "./submission.ts";
 
 /** A line of the input, or why it could not be read. */
@@ -50,22 +50,31 @@ export class Door {
     carryOut({ id, submission, kept });
   }
 
-  /** Carries out the submissions that an earlier process has accepted. Those that had begun are told as cut off. */
+  /**
+   * Carries out the submissions that an earlier process has accepted. Those that had begun are told as cut off, and a
+   * reply that may not have been read is told again.
+   */
   async takeUp(): Promise<void> {
     const { kept: current, carryOut, posted } = this.#options;
     const kept = current();
-    for (const { id, body, state } of kept.open()) {
+    for (const { id, body, state, reply } of kept.open()) {
       const read = (await loadReader()).readSubmission(body);
-      if (state === "accepted" && "submission" in read) carryOut({ id, submission: read.submission, kept });
+      if (reply !== null) posted.post(JSON.parse(reply) as EventOf<"reply">);
+      else if (state === "accepted" && "submission" in read) carryOut({ id, submission: read.submission, kept });
       else posted.post(this.reply({ id, kept }, cut));
     }
   }
 
   /** Stored before it is told. */
   reply({ id, kept }: Pick<Submitted, "id" | "kept">, reply: SubmissionReply): EventOf<"reply"> {
-    const event = { type: "reply" as const, submission: id, ...reply };
+    const event = replyTo(id, reply);
     kept.answer(id, JSON.stringify(event));
     return event;
+  }
+
+  /** The reader of the events asks for more, so it has this reply. */
+  told(id: string): void {
+    this.#options.kept().tell(id);
   }
 
   post(job: Submitted, reply: SubmissionReply): void {

@@ -6,6 +6,10 @@ import type { ErrorCode } from "../errors.ts";
 /** The outcome of a submission. */
 export type SubmissionReply = Omit<EventOf<"reply">, "type" | "submission">;
 
+export function replyTo(id: string, reply: SubmissionReply): EventOf<"reply"> {
+  return { type: "reply", submission: id, ...reply };
+}
+
 export const done = (result?: unknown): SubmissionReply => ({
   status: "done",
   ...(result !== undefined && { result }),

@@ -38,6 +38,7 @@ export class Approvals {
   /** Asks about a call that the gate denies, unless an earlier answer covers it. */
   async ask(call: GatedCall, asked: Asked): Promise<Verdict> {
     const { rule, home, saved } = asked;
+    const denials = this.#options?.pending.denials;
     const isLasting = call.claim.effect !== "destructive";
     if (isLasting && this.#scopes.has(scopeOf(call))) return { allow: true };
     const command = isLasting ? commandOf(call) : undefined;
@@ -47,8 +48,8 @@ export class Approvals {
     const prefix = command === undefined ? undefined : commandPrefix(command, home);
     const pending = this.#options?.pending;
     const preview = pending === undefined ? undefined : await call.preview?.();
-    // The chat may have ended meanwhile.
-    if (pending?.canAsk !== true) return { allow: false, rule };
+    // The turn or the chat may have ended meanwhile.
+    if (pending?.canAsk !== true || pending.denials !== denials) return { allow: false, rule };
     const { decision, feedback } = await pending.ask({
       id: call.id,
       request: (id) => requestOf({ ...call, id }, { ...asked, prefix, preview, isLasting }),

@@ -58,6 +58,8 @@ export class Conversation implements AsyncDisposable {
   readonly agents: AgentPool;
   readonly inbox: Inbox;
   readonly changes: ProjectChanges;
+  /** The ids of the commands of the user's own that run now. */
+  readonly userCommands = new Set<string>();
   readonly #hands: Hands;
   readonly #contexts: CallContexts;
   readonly #compaction: Compaction;
@@ -164,10 +166,10 @@ export class Conversation implements AsyncDisposable {
     }
   }
 
-  /** The ids of commands and agents in the background, which end with the workspace. */
+  /** The ids of what runs beside the turns, and ends with the workspace: commands and agents. */
   get background(): readonly string[] {
     const tasks = this.#hands.tasks.list().filter(({ state }) => state.status === "running");
-    return [...tasks.map(({ id }) => id), ...this.agents.background.running];
+    return [...tasks.map(({ id }) => id), ...this.agents.background.running, ...this.userCommands];
   }
 
   /** The context of a command of the user's own. */

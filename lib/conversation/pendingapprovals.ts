@@ -28,7 +28,9 @@ type Question = Pick<Asking, "objection"> & { settle: (answer: Decided) => void 
 export class PendingApprovals {
   readonly #options: QuestionOptions;
   readonly #open = new Map<string, Question>();
+  readonly #ids = new Set<string>();
   #isOver = false;
+  #denials = 0;
 
   constructor(options: QuestionOptions) {
     this.#options = options;
@@ -41,7 +43,7 @@ export class PendingApprovals {
 
   async ask({ id: wanted, request, objection, limit }: Asking): Promise<Decided> {
     const { promise, resolve } = Promise.withResolvers<Decided>();
-    const id = this.#open.has(wanted) ? `${wanted}#${this.#open.size}` : wanted;
+    const id = this.#newId(wanted);
     this.#open.set(id, { objection, settle: resolve });
     this.#options.post(request(id));
     const timer = limit && setTimeout(() => this.#close(id, limit.reason, "clock"), limit.ms);
@@ -51,6 +53,19 @@ export class PendingApprovals {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** How often all were denied. */
+  get denials(): number {
+    return this.#denials;
+  }
+
+  /** Models use an id again: an answer that comes late must not be one to a later question. */
+  #newId(wanted: string): string {
+    let id = wanted;
+    for (let count = 2; this.#ids.has(id); count++) id = `${wanted}#${count}`;
+    this.#ids.add(id);
+    return id;
   }
 
   /** Answers a question. Returns why it cannot, such as for a call that nobody asks about. */
@@ -66,6 +81,7 @@ export class PendingApprovals {
 
   /** Denies all open questions, since the turn is over for another reason. */
   denyAll(reason: string): void {
+    this.#denials++;
     for (const id of this.#open.keys()) this.#close(id, reason, "end");
   }
 

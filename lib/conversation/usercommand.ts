@@ -16,6 +16,8 @@ export async function runUserCommand(
   const context = conversation.contextOfUser(id);
   events.post({ type: "shell.start", id, command });
   const startedAt = performance.now();
+  conversation.userCommands.add(id);
+  using _ = { [Symbol.dispose]: () => void conversation.userCommands.delete(id) };
   await repositories.before(signal);
   try {
     const report = (stream: "stdout" | "stderr", text: string) =>

@@ -4,8 +4,8 @@ import type { Database } from "./database.ts";
 type StoredSubmission = {
   id: string;
   body: string;
-  /** `taken` as soon as it has had an effect: it is not carried out again. */
-  state: "accepted" | "taken" | "answered";
+  /** `taken` as soon as it has had an effect: it is not carried out again. `replied` until the reply was told. */
+  state: "accepted" | "taken" | "replied" | "answered";
   /** As JSON, once it was answered. */
   reply: string | null;
 };
@@ -15,10 +15,12 @@ export type Submissions = {
   accept(id: string, body: string): void;
   take(id: string): void;
   answer(id: string, reply: string): void;
-  /** Takes over those of another session. */
-  adopt(from: string): void;
+  /** The program that submitted it has read the reply, as far as koda can know. */
+  tell(id: string): void;
+  /** Takes over those of another session, where only this reply is left for a program that knows no other session. */
+  adopt(from: string, left: { id: string; reply: string }): void;
   find(id: string): StoredSubmission | undefined;
-  /** Those that were not answered, in the order in which they were accepted. */
+  /** Those whose reply was not told, in the order in which they were accepted. */
   open(): StoredSubmission[];
 };
 
@@ -43,19 +45,29 @@ export function openSubmissions(db: Database, { session, write }: SubmissionsOpt
     // Also of a session that was closed: nobody else answers.
     answer: (id, reply) =>
       db.write(() => {
-        db.run("UPDATE submission SET state = 'answered', reply = ? WHERE session = ? AND id = ?", [
-          reply,
-          session,
-          id,
-        ]);
+        answerSubmission(db, { session, id, reply });
       }),
-    adopt: (from) =>
+    tell: (id) =>
+      db.write(() => {
+        db.run("UPDATE submission SET state = 'answered' WHERE session = ? AND id = ?", [session, id]);
+      }),
+    adopt: (from, { id, reply }) =>
       write(() => {
         db.run("UPDATE submission SET session = ? WHERE session = ?", [session, from]);
+        answerSubmission(db, { session, id, reply });
+        db.run(
+          `INSERT INTO submission (session, id, number, body, state, reply)
+             SELECT ?1, id, number, body, state, reply FROM submission WHERE session = ?2 AND id = ?3`,
+          [from, session, id],
+        );
       }),
     find: (id) => select("id = ?", [id])[0],
     open: () => select("state <> 'answered'", []),
   };
+}
+
+function answerSubmission(db: Database, { session, id, reply }: { session: string; id: string; reply: string }): void {
+  db.run("UPDATE submission SET state = 'replied', reply = ? WHERE session = ? AND id = ?", [reply, session, id]);
 }
 
 /** To be called in a transaction, with what the submission brings about. */

@@ -280,6 +280,21 @@ test("another model is asked from the next turn on, and what runs in the backgro
   expect(JSON.stringify(chat.server.requests.at(-1)?.body.messages)).toContain("other");
 });
 
+test("a command of the user's that runs beside a turn outlives it, and a change that would end it fails", async () => {
+  const go = Promise.withResolvers<void>();
+  await using chat = await openChat(() => reply(wait(go.promise), say("done")));
+  chat.submit(input("a", "go"));
+  await chat.until(({ type }) => type === "turn.start");
+  chat.submit({ op: "shell", id: "sh", command: "while test ! -e stop; do sleep 0.05; done; exit 7" });
+  await chat.until(({ type }) => type === "shell.start");
+  chat.submit({ op: "clear", id: "c" }, { op: "settings", id: "s", allow_write: [chat.place.home] });
+  go.resolve();
+  for (const id of ["a", "c", "s"])
+    expect(await chat.reply(id)).toMatchObject(id === "a" ? { status: "done" } : { error: { code: "busy" } });
+  chat.place.write("stop", "");
+  expect(await chat.reply("sh")).toMatchObject({ status: "done", result: { exit_code: 7 } });
+});
+
 test("a directory is not changed while something runs in the background", async () => {
   await using chat = await openChat([call("Bash", { command: "sleep 30", background: true }), say("1")]);
   await chat.ask(input("one"));
