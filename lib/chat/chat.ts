@@ -272,6 +272,7 @@ class Chat {
     }
     this.#step = undefined;
     yield this.#door.reply(job, reply);
+    this.#opened.assertOpen();
   }
 
   async *#converse(): AsyncGenerator<Event, void> {
@@ -295,6 +296,7 @@ class Chat {
     const steered = turn.steered.filter(({ id }) => !late.has(id));
     for (const job of first === undefined ? steered : [first, ...steered])
       yield this.#door.reply(job, this.#afterTurn(job, outcome));
+    this.#opened.assertOpen();
     for (const job of steered) yield* this.#changeAfter(job.submission);
   }
 
@@ -334,6 +336,7 @@ class Chat {
         code: "settings",
         message: `The settings are as before: ${error.message}`,
       };
+      this.#opened.assertOpen();
     }
   }
 

@@ -28,6 +28,8 @@ export class ChatConversation {
   readonly #host: Host;
   readonly #settings: ChatSettings;
   readonly #current: Current;
+  /** Why there is no conversation any more. */
+  #lost: unknown;
   /** Those that hold. */
   readonly #changes: SettingsChange[] = [];
 
@@ -103,7 +105,7 @@ export class ChatConversation {
     try {
       yield* this.#open(settings, earlier);
     } catch (error) {
-      yield* this.#open(old, earlier);
+      yield* this.#orLost(this.#open(old, earlier));
       throw error;
     }
   }
@@ -118,7 +120,10 @@ export class ChatConversation {
     // Closed last: an empty session is deleted with its submissions.
     await using _ = session;
     yield* before.parts.events.until(before[Symbol.asyncDispose]());
-    const opened = await this.#openWith({ ...settings, session: { kind: "new" } }, earlier);
+    const opening = this.#openWith({ ...settings, session: { kind: "new" } }, earlier);
+    const opened = await opening.catch((error: unknown) => {
+      throw (this.#lost = error);
+    });
     const { submissions, id } = opened.parts.session;
     // Before anything can be submitted to it: what was submitted before is known there.
     const reply = JSON.stringify(replyTo(job.id, done({ session: id })));
@@ -127,6 +132,22 @@ export class ChatConversation {
     yield* this.#begin(opened);
     session.submissions.tell(job.id);
     return { session: id };
+  }
+
+  /** To be called after each change: a chat cannot go on when neither what it was nor what it was to be can be opened. */
+  assertOpen(): void {
+    if (this.#lost === undefined) return;
+    delete this.#current.conversation;
+    throw this.#lost;
+  }
+
+  async *#orLost<R>(opening: AsyncGenerator<Event, R>): AsyncGenerator<Event, R> {
+    try {
+      return yield* opening;
+    } catch (error) {
+      this.#lost = error;
+      throw error;
+    }
   }
 
   async *#open(settings: Settings, earlier?: Earlier): AsyncGenerator<Event, void> {

@@ -18,7 +18,7 @@ export function openSink(options: SinkOptions): Sink {
   return {
     write(event) {
       if (isStdoutLost) return toStderr(event) ?? alreadyWritten;
-      if (event.type === "end") return writeEnd(event);
+      if (event.type === "end" || event.type === "reply") return writeThrough(event);
       const written = toStdout(event);
       // Most events are pieces of text with nothing to wait for: they cost no promise.
       const isWritten = written === undefined || written === alreadyWritten;
@@ -29,8 +29,11 @@ export function openSink(options: SinkOptions): Sink {
     clearLine: () => screen.clearLine(),
   };
 
-  /** stderr reports success only after the answer has left the process; of a lost one it gets the end that follows. */
-  async function writeEnd(event: EventOf<"end">): Promise<void> {
+  /**
+   * stderr reports success only after the answer has left the process; of a lost one it gets the end that follows. A
+   * reply has to have left it before it counts as told.
+   */
+  async function writeThrough(event: EventOf<"end" | "reply">): Promise<void> {
     try {
       await toStdout(event);
       await options.stdout.flush();

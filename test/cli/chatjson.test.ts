@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openChat, promptsOf, startChat } from "../support/chat.ts";
-import { koda, type Line } from "../support/koda.ts";
+import { checkLines, koda, type Line } from "../support/koda.ts";
 import { call, hang, reply, say, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
@@ -278,6 +278,16 @@ test("another model is asked from the next turn on, and what runs in the backgro
     ["other", "low"],
   ]);
   expect(JSON.stringify(chat.server.requests.at(-1)?.body.messages)).toContain("other");
+});
+
+test("a chat that neither the new settings nor the old ones can open ends with the reason, and no bug", async () => {
+  await using place = makePlace();
+  const lines = [input("a", "go"), { op: "settings", id: "s", allow_write: [place.home] }];
+  const stdin = new Blob([lines.map((line) => `${JSON.stringify(line)}\n`).join("")]);
+  // The demo can be run once in a directory.
+  const { end, events } = checkLines(await koda(place, ["chat", "--json", "-m", "demo"], { stdin }));
+  expect(end).toMatchObject({ exit: 2, error: { code: "usage" } });
+  expect(events.flatMap((line) => (line.type === "reply" ? line.submission : []))).toEqual(["a", "s"]);
 });
 
 test("a command of the user's that runs beside a turn outlives it, and a change that would end it fails", async () => {
