@@ -134,7 +134,7 @@ export class ChatConversation {
     return { session: id };
   }
 
-  /** To be called after each change: a chat cannot go on when neither what it was nor what it was to be can be opened. */
+  /** To be called after each change: a chat cannot go on when neither the new settings nor the old can be opened. */
   assertOpen(): void {
     if (this.#lost === undefined) return;
     delete this.#current.conversation;

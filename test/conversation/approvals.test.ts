@@ -33,7 +33,7 @@ test("each question has an id of its own, whatever ids the model has chosen", as
   const told = await ids(4);
   expect(new Set(told).size).toBe(4);
   for (const id of told) expect(pending.decide(id, "once")).toBeUndefined();
-  expect(await Promise.all(verdicts)).toEqual(Array(4).fill({ allow: true }));
+  expect(await Promise.all(verdicts)).toEqual(told.map(() => ({ allow: true })));
 });
 
 test("an approval that comes too late is not one for a later call with the same id", async () => {
