@@ -61,11 +61,12 @@ export type Review = { findings: readonly PlacedFinding[]; summary: string };
 /** The answers of all reviewers as one: worst first, and no defect twice. */
 export function mergeReviews(answers: readonly Review[]): Review {
   const sorted = answers.flatMap(({ findings }) => findings).sort(compareFindings);
-  const byPath = new Map<string, PlacedFinding[]>();
+  const alike = new Map<string, PlacedFinding[]>();
+  // Two reviewers write of one defect at one place, under one title.
   const findings = sorted.filter((finding) => {
-    const others = byPath.get(finding.path) ?? [];
-    const isNew = !others.some((other) => isSame(finding, other));
-    if (isNew) byPath.set(finding.path, [...others, finding]);
+    const others = alike.getOrInsertComputed(`${finding.path}\n${plain(finding.title)}`, () => []);
+    const isNew = !others.some((other) => overlap(finding, other));
+    if (isNew) others.push(finding);
     return isNew;
   });
   const summaries = answers.map(({ summary }) => summary.trim()).filter((summary) => summary !== "");
@@ -86,10 +87,8 @@ function compareFindings(a: Finding, b: Finding): number {
   return rankOf(b.severity) - rankOf(a.severity) || byPath || a.start_line - b.start_line || a.end_line - b.end_line;
 }
 
-/** Two reviewers write of one defect at one place, under one title. */
-function isSame(one: Finding, other: Finding): boolean {
-  const overlaps = one.start_line <= other.end_line && other.start_line <= one.end_line;
-  return overlaps && plain(one.title) === plain(other.title);
+function overlap(one: Finding, other: Finding): boolean {
+  return one.start_line <= other.end_line && other.start_line <= one.end_line;
 }
 
 function plain(title: string): string {

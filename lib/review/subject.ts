@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { counted } from "../counted.ts";
 import { errnoOf, KodaError, messageOf } from "../errors.ts";
 import { GitError } from "../git/program.ts";
@@ -46,7 +46,10 @@ export function hideFiles(subject: Subject, policy: Policy): Subject {
   const isSecret = ({ path, from = path }: ChangedFile) =>
     [path, from].some((name) => isHidden(join(subject.root, name), policy));
   const files = subject.files.map((file) => (isSecret(file) ? { ...file, leftOut: "hidden" } : file));
-  return { ...subject, files };
+  // The fingerprint of a finding tells of the line that it is about.
+  const read: ReadLines = async (path) =>
+    isHidden(resolve(subject.root, path), policy) ? undefined : await subject.read(path);
+  return { ...subject, files, read };
 }
 
 /** The files whose changes a reviewer is shown. */

@@ -314,9 +314,11 @@ test("files that are hidden from tools are hidden from the reviewer", async () =
   place.write("a.txt", "changed\n");
   place.write("secret/key.txt", "new key\n");
   place.git("mv", "moved.txt", "secret/moved.txt");
-  await using server = await startModelServer([found()]);
+  await using server = await startModelServer([found(finding("a.txt"), finding("secret/key.txt"))]);
   const ran = await review(place, server, ["--deny-read", "secret"]);
   expect(noticesOf(ran)).toContain("Not read: secret/key.txt (hidden), secret/moved.txt (hidden)");
+  // Its fingerprint would tell of the line.
+  expect(ran.end.output).toMatchObject({ findings: [{ path: "a.txt" }] });
   expect(JSON.stringify(server.requests[0]?.body)).not.toMatch(/(new|moved) key/);
   place.git("checkout", "-q", "a.txt");
   const none = await review(place, server, ["--deny-read", "secret"]);

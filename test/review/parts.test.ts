@@ -67,6 +67,13 @@ test("a line of data is cut", () => {
   expect(shown).toBe(`+${"x".repeat(999)}… [4001 more characters]\n+y`);
 });
 
+test("a reviewer that finds 12,000 things at one place is read in a moment", () => {
+  const findings = Array.from({ length: 12_000 }, (_, at) => ({ ...finding("a", { title: `defect ${at}` }), text: "" }));
+  const startedAt = performance.now();
+  expect(mergeReviews([{ summary: "", findings }]).findings).toHaveLength(12_000);
+  expect(performance.now() - startedAt).toBeLessThan(3_000);
+});
+
 test("two reviewers' findings are one list without what both have found, worst first", () => {
   const placed = (title: string, more: Partial<PlacedFinding> = {}) => ({
     ...finding("a", { title }),
