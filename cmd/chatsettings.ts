@@ -5,6 +5,7 @@ import type { SettingsChange } from "../lib/chat/submission.ts";
 import { editConfigFile } from "../lib/config/edit.ts";
 import { findDataDirectory, userConfigFile } from "../lib/config/paths.ts";
 import { KodaError } from "../lib/errors.ts";
+import { rootOf } from "./basesettings.ts";
 import type { CommandOptions, ExecOptions } from "./options.ts";
 import { ownFiles, ownOutput } from "./ownoutput.ts";
 import { report } from "./print.ts";
@@ -22,7 +23,9 @@ export function chatParts(options: ChatOptions) {
     version,
     own: ownOutput(run),
     ownFiles: ownFiles(run),
-    settings: (changes: readonly SettingsChange[]) => settingsOf(changes.reduce(withChange, run), command),
+    settings: async (changes: readonly SettingsChange[]) => {
+      return settingsOf(changes.reduce(withChange, { ...run, ...settled(run, run.cd) }), command);
+    },
     history: historyOf(options),
     report: async (error: unknown) => void (await report(error)),
   };
@@ -66,22 +69,34 @@ function asRun(options: ChatOptions): ExecOptions {
   return { ...options, image: [], stream: false, failOn: [] };
 }
 
+type Lists = Pick<ExecOptions, "allowWrite" | "allowRead" | "denyRead">;
+
 /** The command line of a chat with a change of its settings. */
 function withChange(options: ExecOptions, change: SettingsChange): ExecOptions {
   const { model, mode, cwd, effort, net } = change;
+  const { allow_write: allowWrite = [], allow_read: allowRead = [], deny_read: denyRead = [] } = change;
+  const cd = cwd === undefined ? options.cd : resolve(options.cd ?? ".", cwd);
+  const added = settled({ allowWrite, allowRead, denyRead }, cd);
   return {
     ...options,
     ...(model !== undefined && { model }),
     ...(mode !== undefined && { mode }),
-    ...(cwd !== undefined && { cd: resolve(options.cd ?? ".", cwd) }),
+    ...(cd !== undefined && { cd }),
     ...(effort !== undefined && { reasoningEffort: effort }),
     ...(net !== undefined && { net }),
-    allowWrite: [...options.allowWrite, ...(change.allow_write ?? [])],
-    allowRead: [...options.allowRead, ...(change.allow_read ?? [])],
-    denyRead: [...options.denyRead, ...(change.deny_read ?? [])],
+    allowWrite: [...options.allowWrite, ...added.allowWrite],
+    allowRead: [...options.allowRead, ...added.allowRead],
+    denyRead: [...options.denyRead, ...added.denyRead],
     allowNet: [...options.allowNet, ...(change.allow_net ?? [])],
     denyNet: [...options.denyNet, ...(change.deny_net ?? [])],
     mcpConfig: [...options.mcpConfig, ...(change.mcp_config === undefined ? [] : [change.mcp_config])],
     allowGit: change.allow_git ?? options.allowGit,
   };
+}
+
+/** Paths mean what they meant in the directory in which they were given, also when the chat goes on in another one. */
+function settled({ allowWrite, allowRead, denyRead }: Lists, directory: string | undefined): Lists {
+  const settle = (paths: readonly string[]) =>
+    paths.map((path) => (/^~(?=\/|$)/.test(path) ? path : resolve(rootOf(directory), path)));
+  return { allowWrite: settle(allowWrite), allowRead: settle(allowRead), denyRead: settle(denyRead) };
 }

@@ -5,7 +5,7 @@ import { openChat, promptsOf, startChat } from "../support/chat.ts";
 import { checkLines, koda, type Line } from "../support/koda.ts";
 import { call, hang, reply, say, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { makePlace } from "../support/place.ts";
+import { makePlace, tree } from "../support/place.ts";
 
 const typesOf = (lines: readonly Line[]) => lines.map(({ type }) => type);
 const is = (type: Line["type"]) => (line: Line) => line.type === type;
@@ -278,6 +278,19 @@ test("another model is asked from the next turn on, and what runs in the backgro
     ["other", "low"],
   ]);
   expect(JSON.stringify(chat.server.requests.at(-1)?.body.messages)).toContain("other");
+});
+
+test("a path that was denied or opened stays so in another directory", async () => {
+  // Not in the directory for temporary files, which is hidden from commands.
+  const place = makePlace({ "secret.txt": "SECRET", "sub/secret.txt": "open", "out/a": "" }, tree);
+  await using chat = await openChat([], { place, args: ["--deny-read", "secret.txt"] });
+  expect(await chat.ask({ op: "settings", id: "1", allow_write: ["out"] })).toMatchObject({ status: "done" });
+  expect(await chat.ask({ op: "settings", id: "2", cwd: "sub" })).toMatchObject({ status: "done" });
+  chat.submit({ op: "shell", id: "sh", command: "cat ../secret.txt; cat secret.txt; touch ../out/b" });
+  const shell = await chat.until(is("shell.end"));
+  expect(JSON.stringify(shell)).toContain("open");
+  expect(JSON.stringify(shell)).not.toContain("SECRET");
+  expect(existsSync(join(place.project, "out/b"))).toBe(true);
 });
 
 test("a chat that neither the new settings nor the old ones can open ends with the reason, and no bug", async () => {

@@ -68,7 +68,10 @@ test("a line of data is cut", () => {
 });
 
 test("a reviewer that finds 12,000 things at one place is read in a moment", () => {
-  const findings = Array.from({ length: 12_000 }, (_, at) => ({ ...finding("a", { title: `defect ${at}` }), text: "" }));
+  const findings = Array.from({ length: 12_000 }, (_, at) => ({
+    ...finding("a", { title: `defect ${at}` }),
+    text: "",
+  }));
   const startedAt = performance.now();
   expect(mergeReviews([{ summary: "", findings }]).findings).toHaveLength(12_000);
   expect(performance.now() - startedAt).toBeLessThan(3_000);
