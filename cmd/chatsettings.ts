@@ -73,12 +73,15 @@ type Lists = Pick<ExecOptions, "allowWrite" | "allowRead" | "denyRead">;
 
 /** The command line of a chat with a change of its settings. */
 function withChange(options: ExecOptions, change: SettingsChange): ExecOptions {
-  const { model, mode, cwd, effort, net } = change;
+  const { model, mode, cwd, effort, net, verify } = change;
+  const { verify: before, ...kept } = options;
+  const verified = verify === undefined ? before : (verify ?? undefined);
   const { allow_write: allowWrite = [], allow_read: allowRead = [], deny_read: denyRead = [] } = change;
   const cd = cwd === undefined ? options.cd : resolve(options.cd ?? ".", cwd);
   const added = settled({ allowWrite, allowRead, denyRead }, cd);
   return {
-    ...options,
+    ...kept,
+    ...(verified !== undefined && { verify: verified }),
     ...(model !== undefined && { model }),
     ...(mode !== undefined && { mode }),
     ...(cd !== undefined && { cd }),

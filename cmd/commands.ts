@@ -108,7 +108,10 @@ export const commands = {
     flags: chatFlags,
     runsModel: true,
     exclusive: runExclusive,
-    needs: [{ flag: "replay-loose", other: "replay" }],
+    needs: [
+      { flag: "replay-loose", other: "replay" },
+      { flag: "verify-attempts", other: "verify" },
+    ],
     examples: [
       { line: "koda chat --last", about: "Go on with this directory's latest session" },
       { line: "printf 'fix the bug\\nwrite a test\\n' | koda chat", about: "A script: one turn after the other" },

@@ -273,7 +273,7 @@ export const runFlags = {
 } as const satisfies Flags;
 
 const { color, quiet, verbose, "print-schema": printSchema } = output;
-const { verify: _, "verify-attempts": __, "fail-on": ___, finish: ____, ...chatLimits } = limits;
+const { "fail-on": _, finish: __, ...chatLimits } = limits;
 
 /** The flags of `koda chat`: those of a run, but for its input and its answer. */
 export const chatFlags = {

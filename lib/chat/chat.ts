@@ -344,7 +344,8 @@ class Chat {
     if (job === undefined || !isOp(job, "input")) return { prompt: [], isWoken: true };
     const { submission } = job;
     const { text, schema } = submission;
-    return { ...expandRequest({ parts: promptOf(submission), words: text }, this.#conversation.parts), schema };
+    const asked = expandRequest({ parts: promptOf(submission), words: text }, this.#conversation.parts);
+    return { ...asked, schema, verify: this.#opened.verify };
   }
 
   /** An input that a hook has denied is not a part of the turn. */

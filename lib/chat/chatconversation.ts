@@ -32,6 +32,7 @@ export class ChatConversation {
   #lost: unknown;
   /** Those that hold. */
   readonly #changes: SettingsChange[] = [];
+  #verify: Settings["verify"];
 
   constructor(host: Host, settings: ChatSettings, current: Current) {
     this.#host = host;
@@ -45,8 +46,14 @@ export class ChatConversation {
     return conversation;
   }
 
+  /** The user's command that answers have to pass. */
+  get verify(): Settings["verify"] {
+    return this.#verify;
+  }
+
   async *open(): AsyncGenerator<Event, void> {
     const settings = await this.#settings.settings([]);
+    this.#verify = settings.verify;
     this.#host.clocks.start(settings.loaded.config.limits);
     yield* this.#open(settings);
   }
@@ -54,17 +61,18 @@ export class ChatConversation {
   /** Settings hold from the next turn, all of them or none. */
   async *change(change: SettingsChange, signal = this.#host.signal): AsyncGenerator<Event, unknown> {
     const settings = await this.#settings.settings([...this.#changes, change]);
-    const { mode, model, effort, ...others } = change;
+    const { mode, model, effort, verify: _, ...others } = change;
     const isInPlace = Object.values(others).every((value) => value === undefined);
     const isModel = model !== undefined || effort !== undefined;
     const stance = isInPlace && isModel ? await this.conversation.parts.withModel?.(settings) : undefined;
     if (!isInPlace || (isModel && stance === undefined)) yield* this.#reopen(settings);
     else {
       if (mode !== undefined) yield* this.#changeMode(settings, signal);
-      const { allowance: _, ...changed } = stance ?? this.conversation.stance;
+      const { allowance: __, ...changed } = stance ?? this.conversation.stance;
       this.conversation.change(changed);
     }
     this.#changes.push(change);
+    this.#verify = settings.verify;
     const { name, provider } = this.conversation.stance.info;
     return { model: name, provider, mode: this.conversation.authority.mode, cwd: settings.root };
   }

@@ -13,6 +13,8 @@ const change = {
   mode: z.enum(modes).optional(),
   cwd: z.string().min(1).optional(),
   effort: z.enum(["low", "medium", "high"]).optional(),
+  /** As `--verify`; null for none. */
+  verify: z.string().min(1).nullable().optional(),
   allow_write: z.array(z.string().min(1)).optional(),
   allow_read: z.array(z.string().min(1)).optional(),
   deny_read: z.array(z.string().min(1)).optional(),

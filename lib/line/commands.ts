@@ -70,6 +70,12 @@ export const lineCommands: readonly LineCommand[] = [
     about: "Review what is not committed yet",
     run: review,
   },
+  {
+    name: "verify",
+    takes: "CMD|off",
+    about: "Run CMD on each answer; while it fails the model goes on",
+    run: verify,
+  },
   { name: "sessions", about: "List the latest sessions of this directory", run: (chat) => chat.services.sessions() },
   { name: "resume", takes: "ID", about: "Go on with another session", isLast: true, run: resume },
   {
@@ -135,6 +141,15 @@ async function changeMode(chat: LineChat, word: string): Promise<string | undefi
   const meant = nearest(word, modes);
   const hint = meant === undefined ? "" : ` (did you mean "${meant}"?)`;
   throw new KodaError("usage", `Unknown mode "${word}"${hint}: expected ${modes.join(", ")}`);
+}
+
+async function verify(chat: LineChat, command: string): Promise<string | undefined> {
+  if (command === "") throw new KodaError("usage", "Expected a command, such as /verify npm test, or /verify off");
+  const { status } = await chat.submit({ op: "settings", verify: command === "off" ? null : command });
+  if (status !== "done") return undefined;
+  return command === "off"
+    ? "· Answers are not verified any more"
+    : `· From now on an answer has to pass: ${visible(command)}`;
 }
 
 /** One line about the settings that hold from now on. */

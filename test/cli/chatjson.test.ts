@@ -318,6 +318,16 @@ test("a command of the user's that runs beside a turn outlives it, and a change 
   expect(await chat.reply("sh")).toMatchObject({ status: "done", result: { exit_code: 7 } });
 });
 
+test("an answer has to pass the command of the settings, until they say otherwise", async () => {
+  await using chat = await openChat([say("1"), call("Write", { path: "ok", content: "" }), say("2"), say("3")]);
+  await chat.ask({ op: "settings", id: "v", verify: "test -e ok" });
+  expect(await chat.ask(input("one"))).toMatchObject({ status: "done", result: { text: "2" } });
+  await chat.ask({ op: "settings", id: "off", verify: null });
+  await chat.ask(input("two"));
+  const { events } = await chat.finish();
+  expect(events.flatMap((line) => (line.type === "verify.end" ? [line.passed] : []))).toEqual([false, true]);
+});
+
 test("a directory is not changed while something runs in the background", async () => {
   await using chat = await openChat([call("Bash", { command: "sleep 30", background: true }), say("1")]);
   await chat.ask(input("one"));

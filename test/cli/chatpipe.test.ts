@@ -162,3 +162,16 @@ test("/review reviews what is not committed, and the conversation goes on with i
   expect(exit).toBe(0);
   expect(stdout).toMatch(/^[^]*A bug[^]*fixed\n$/);
 });
+
+test("/verify has answers checked by a command, until it is off", async () => {
+  await using place = makePlace();
+  const { stdout, stderr, exit } = await chat(
+    place,
+    [say("1"), call("Write", { path: "ok", content: "" }), say("2"), say("3")],
+    "/verify test -e ok\none\n/verify off\ntwo\n/verify\n",
+  );
+  expect([exit, stdout]).toEqual([0, "2\n3\n"]);
+  expect(stderr).toContain("From now on an answer has to pass: test -e ok");
+  expect(stderr.match(/● Verify/g)).toHaveLength(2);
+  expect(stderr).toContain("/verify off");
+});

@@ -37,7 +37,7 @@ test("--mcp-config adds servers, with --bare too, and is kept on the line that c
   await using model = await startModelServer([say("Done."), say("Done.")]);
   const flags = ["--mcp-config", "a.json", "--mcp-config=b.json"];
   const names = (events: readonly Line[]) => startOf(events).mcp.map(({ name }) => name);
-  const first = await exec(place, model, [...flags, "--bare", "go"]);
+  const first = await exec(place, model, [...flags, "--bare", "--allow-read", tree, "go"]);
   expect(names(first.events)).toEqual(["a", "b"]);
   const kept = ["a.json", "b.json"].map((name) => `--mcp-config ${join(place.project, name)}`).join(" ");
   expect(first.end.resume).toContain(kept);
