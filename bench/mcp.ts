@@ -107,7 +107,12 @@ async function gapOf(tool: string): Promise<number> {
 
 /** The first request of a run with a hanging server and one that takes 1.2 s, beside a run without servers. */
 async function lateStart(): Promise<Figure> {
-  const servers = { hanging: serverOf({ silent: true }), late: serverOf({ late: 1_200 }), echo: serverOf(echo) };
+  const optional = { required: false };
+  const servers = {
+    hanging: serverOf({ silent: true }, optional),
+    late: serverOf({ late: 1_200 }, optional),
+    echo: serverOf(echo),
+  };
   const [late = [], none = []] = await interleaved(
     5,
     () => firstRequest({ mcp: { servers } }),
