@@ -16,7 +16,7 @@ import { callContext, makeShell } from "../test/support/shell.ts";
 import { cost, type Figure, interleaved, median } from "./measure.ts";
 
 export async function measure(): Promise<Figure[]> {
-  return [await callOverhead(), await round(), await lateStart()];
+  return [await callOverhead(), await round(), await lateStart(), await flooded()];
 }
 
 const calls = 1_000;
@@ -122,6 +122,25 @@ async function lateStart(): Promise<Figure> {
   const over = value - floor;
   const what = "the first request with a hanging and a late MCP server";
   return { what, value, unit: "ms", floor, bar: `${over.toFixed(0)} ms over (≤ 1050)`, holds: over <= 1_050 };
+}
+
+/** The most memory of runs beside servers that send without end, or lists of 9 MB a page. */
+async function flooded(): Promise<Figure> {
+  const params = { level: "info", data: "x".repeat(900) };
+  const line = JSON.stringify({ jsonrpc: "2.0", method: "notifications/message", params });
+  const plans: McpPlan[] = [{ ...echo, floods: { line } }, { endless: 9_000_000 }];
+  let value = 0;
+  for (const plan of plans) {
+    await using place = makePlace();
+    configure(place, { mcp: { servers: { s: serverOf(plan) } } });
+    await using model = await startModelServer([call("Bash", { command: "sleep 0.5" }), say("Done.")]);
+    const argv = [binary, "exec", "--output", "json", ...using(model), "go"];
+    const { exit, peakMb } = await cost(argv, { cwd: place.project, env: place.env, peak: true });
+    if (exit !== 0) throw new Error(`exit ${exit}`);
+    value = Math.max(value, peakMb);
+  }
+  const what = "memory beside a server that floods, or has lists of 9 MB a page";
+  return { what, value, unit: "MB", bar: "≤ 120 MB", holds: value <= 120 };
 }
 
 async function firstRequest(config: unknown): Promise<number> {
