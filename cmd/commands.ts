@@ -67,6 +67,11 @@ const runExclusive = [
   ["no-sandbox", "deny-net"],
 ] as const;
 
+const runNeeds = [
+  { flag: "replay-loose", other: "replay" },
+  { flag: "verify-attempts", other: "verify" },
+] as const;
+
 /** All commands by their words. Help, completions, the parser and the dispatcher read this table. */
 export const commands = {
   exec: {
@@ -84,10 +89,7 @@ export const commands = {
     flags: runFlags,
     runsModel: true,
     exclusive: [["prompt", "file"], ...runExclusive],
-    needs: [
-      { flag: "replay-loose", other: "replay" },
-      { flag: "verify-attempts", other: "verify" },
-    ],
+    needs: runNeeds,
     onlyWith: [{ flag: "stream", other: "output", value: "text" }],
     examples: [
       { line: 'koda exec "make the tests pass"', about: "Do one task in this directory" },
@@ -108,10 +110,7 @@ export const commands = {
     flags: chatFlags,
     runsModel: true,
     exclusive: runExclusive,
-    needs: [
-      { flag: "replay-loose", other: "replay" },
-      { flag: "verify-attempts", other: "verify" },
-    ],
+    needs: runNeeds,
     examples: [
       { line: "koda chat --last", about: "Go on with this directory's latest session" },
       { line: "printf 'fix the bug\\nwrite a test\\n' | koda chat", about: "A script: one turn after the other" },

@@ -255,22 +255,12 @@ export const policyFlags = {
   bare: { ...configuration.bare, about: "Ignore the configuration of the user and the project" },
 } as const satisfies Flags;
 
+/** The model, the rights and the session of everything that runs a model. */
+const modelFlags = { ...model, ...access, ...calls, ...sandbox, ...trust, ...session } as const;
+const generalFlags = { ...cassette, ...notify, ...configuration, ...helpFlag } as const;
+
 /** The flags of a command that runs a model. */
-export const runFlags = {
-  ...input,
-  ...model,
-  ...access,
-  ...calls,
-  ...sandbox,
-  ...trust,
-  ...session,
-  ...output,
-  ...limits,
-  ...cassette,
-  ...notify,
-  ...configuration,
-  ...helpFlag,
-} as const satisfies Flags;
+export const runFlags = { ...input, ...modelFlags, ...output, ...limits, ...generalFlags } as const satisfies Flags;
 
 const { color, quiet, verbose, "print-schema": printSchema } = output;
 const { "fail-on": _, finish: __, ...chatLimits } = limits;
@@ -278,21 +268,13 @@ const { "fail-on": _, finish: __, ...chatLimits } = limits;
 /** The flags of `koda chat`: those of a run, but for its input and its answer. */
 export const chatFlags = {
   json: { group: "Output", about: "Read submissions and write events, one JSON object a line" },
-  ...model,
-  ...access,
-  ...calls,
-  ...sandbox,
-  ...trust,
-  ...session,
+  ...modelFlags,
   quiet,
   verbose,
   color,
   "print-schema": { ...printSchema, about: "Print the JSON Schemas of submissions and of events, and exit" },
   ...chatLimits,
-  ...cassette,
-  ...notify,
-  ...configuration,
-  ...helpFlag,
+  ...generalFlags,
 } as const satisfies Flags;
 
 /** A review reads only, and its answer has a form of its own. */

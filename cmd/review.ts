@@ -49,7 +49,7 @@ export async function review(options: ReviewFlags, stopper: Stopper): Promise<nu
 
 type Run = { options: ReviewFlags; exec: ExecOptions; answer: string | undefined; steps: Conclude[] };
 
-/** A review as exec's options say it: it only reads, and nobody but koda writes its prompt. */
+/** A review as exec's options say it: it only reads, and koda writes its prompt. */
 function asExec(given: ReviewFlags): ExecOptions {
   const { hint: _, ...options } = given;
   return {

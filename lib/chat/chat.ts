@@ -1,24 +1,23 @@
 import { Mailbox } from "../async/mailbox.ts";
 import { Approvals } from "../conversation/approvals.ts";
-import type { Conversation, TurnRequest } from "../conversation/conversation.ts";
-import { expandRequest } from "../conversation/definitions.ts";
+import type { Conversation } from "../conversation/conversation.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
 import { PendingApprovals } from "../conversation/pendingapprovals.ts";
 import { UserQuestions } from "../conversation/userquestions.ts";
 import type { Event } from "../engine/event.ts";
-import { renewRequests } from "../engine/ledger.ts";
 import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
-import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
 import { beside } from "./beside.ts";
 import { betweenTurns, shellResult } from "./betweenturns.ts";
 import { ChatConversation, type ChatSettings } from "./chatconversation.ts";
+import { ChatTurn } from "./chatturn.ts";
 import { type ChatLine, Door } from "./door.ts";
 import type { InputHistory } from "./inputhistory.ts";
 import { listFor } from "./listing.ts";
 import { beginsTurn, isOp, type Submitted, type SubmittedOf, Queue } from "./queue.ts";
-import { byOutcome, cancelled, done, refused, ofTurn, type SubmissionReply } from "./reply.ts";
+import { byOutcome, cancelled, done, refused, type SubmissionReply } from "./reply.ts";
+import type { ReviewOptions } from "./reviewturn.ts";
 import type { Submission, SubmissionOf } from "./submission.ts";
 
 type ChatTask = TaskEnd &
@@ -26,7 +25,7 @@ type ChatTask = TaskEnd &
     lines: AsyncIterable<ChatLine>;
     /** The inputs of all chats; undefined for a chat that keeps nothing. */
     history: InputHistory | undefined;
-    /** Saves the start of a command that needs no approval from now on; undefined when nobody can be asked. */
+    /** Saves the start of a command that needs no approval from now on; undefined when the user cannot be asked. */
     remember: ((prefix: string) => Promise<void>) | undefined;
     /** Questions can be answered. */
     canAnswer: boolean;
@@ -40,20 +39,11 @@ export async function* runChat(host: Host, task: ChatTask): AsyncGenerator<Event
   yield* runWith(host, task, (current) => new Chat(host, task, current).events());
 }
 
-/** A turn, from the moment in which it is due; one that nothing begins is for the answers of agents. */
-type RunningTurn = {
-  stop: AbortController;
-  first: SubmittedOf<"input" | "review"> | undefined;
-  /** Input that it was given while it runs. */
-  steered: SubmittedOf<"input">[];
-  isOpen: boolean;
-};
-
 /** Carries out what is submitted: at once, in the running turn, or between turns. Each has one reply. */
 class Chat {
   readonly #host: Host;
   readonly #lines: ChatTask["lines"];
-  readonly #own: { version: string; own: readonly string[] };
+  readonly #review: ReviewOptions;
   readonly #history: ChatTask["history"];
   readonly #pending: PendingApprovals;
   readonly #questions: UserQuestions | undefined;
@@ -65,7 +55,7 @@ class Chat {
   readonly #commands = new Set<Promise<void>>();
   /** Stops all commands of the user's. */
   #stopCommands = new AbortController();
-  #turn: RunningTurn | undefined;
+  #turn: ChatTurn | undefined;
   /** Stops what is carried out between turns. */
   #step: AbortController | undefined;
   #last: Outcome = { status: "done", text: "" };
@@ -74,7 +64,7 @@ class Chat {
   constructor(host: Host, task: ChatTask, current: Current) {
     this.#host = host;
     this.#lines = task.lines;
-    this.#own = { version: task.version, own: task.ownFiles };
+    this.#review = { version: task.version, own: task.ownFiles };
     this.#history = task.history;
     const { remember } = task;
     const post = (event: Event) => this.#posted.post(event);
@@ -176,7 +166,7 @@ class Chat {
       case "clear":
       case "mcp.refresh":
         this.#queue.add(job);
-        return this.#steer();
+        return this.#turn?.steer();
       default:
         submission satisfies never;
     }
@@ -218,20 +208,11 @@ class Chat {
     }
   }
 
-  /** Gives the running turn the input that has come. */
-  #steer(): void {
-    if (this.#turn?.isOpen !== true) return;
-    for (const job of this.#queue.inputs()) {
-      this.#turn.steered.push(job);
-      this.#conversation.inbox.add(promptOf(job.submission), job.id);
-    }
-  }
-
   async *#work(reading: Promise<void>): AsyncGenerator<Event, void> {
     while (true) {
       const next = yield* this.#conversation.parts.events.until(this.#next());
       if (next === "over") break;
-      yield* next === "turn" ? this.#converse() : this.#perform(next);
+      yield* next instanceof ChatTurn ? this.#converse(next) : this.#perform(next);
     }
     this.#host.signal.throwIfAborted();
     for (const job of this.#queue.drain()) yield this.#door.reply(job, cancelled("The chat was shut down before"));
@@ -240,7 +221,7 @@ class Chat {
   }
 
   /** The next submission; a turn is also for the answers of agents in the background. */
-  async #next(): Promise<Submitted | "turn" | "over"> {
+  async #next(): Promise<Submitted | ChatTurn | "over"> {
     const agents = this.#conversation.agents.background;
     while (true) {
       const isRunning = agents.running.length > 0;
@@ -249,8 +230,8 @@ class Chat {
       if (job !== undefined && !beginsTurn(job)) return job;
       if (job !== undefined || !agents.isEmpty) {
         // From now on it is in progress, also for what is submitted before its first event.
-        this.#turn = { stop: new AbortController(), first: job, steered: [], isOpen: false };
-        return "turn";
+        const parts = { opened: this.#opened, queue: this.#queue, review: this.#review };
+        return (this.#turn = new ChatTurn(job, parts));
       }
       const isBusy = isRunning || this.#commands.size > 0;
       if (this.#queue.isOver && !isBusy) return "over";
@@ -275,14 +256,11 @@ class Chat {
     this.#opened.assertOpen();
   }
 
-  async *#converse(): AsyncGenerator<Event, void> {
-    const turn = this.#turn;
-    if (turn === undefined) throw new Error("no turn is due");
-    const { first } = turn;
+  async *#converse(turn: ChatTurn): AsyncGenerator<Event, void> {
     const signal = AbortSignal.any([this.#host.signal, turn.stop.signal]);
     let outcome: Outcome;
     try {
-      outcome = yield* this.#run(turn, signal);
+      outcome = yield* turn.run(signal);
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
       outcome = outcomeOfError(error, signal, "");
@@ -290,69 +268,9 @@ class Chat {
       this.#turn = undefined;
     }
     this.#last = outcome;
-    // Input that came too late for this turn begins the next one.
-    const late = new Set(this.#conversation.inbox.takePrompts().map(({ submission }) => submission));
-    this.#queue.putBack(turn.steered.filter(({ id }) => late.has(id)));
-    const steered = turn.steered.filter(({ id }) => !late.has(id));
-    for (const job of first === undefined ? steered : [first, ...steered])
-      yield this.#door.reply(job, this.#afterTurn(job, outcome));
+    for (const job of turn.end()) yield this.#door.reply(job, turn.replyTo(job, outcome));
     this.#opened.assertOpen();
-    for (const job of steered) yield* this.#changeAfter(job.submission);
-  }
-
-  async *#run(turn: RunningTurn, signal: AbortSignal): AsyncGenerator<Event, Outcome> {
-    const { first } = turn;
-    const settings = first !== undefined && isOp(first, "input") ? first.submission.settings : undefined;
-    if (settings !== undefined) yield* this.#opened.change(settings);
-    const conversation = this.#conversation;
-    await using review = first && isOp(first, "review") ? await this.#openReview(first, signal) : undefined;
-    if (review !== undefined && "findings" in review) {
-      first?.kept.take(first.id);
-      return { status: "done", text: review.findings.summary, output: review.findings };
-    }
-    turn.isOpen = true;
-    renewRequests(conversation.parts.ledger);
-    this.#steer();
-    const request = review === undefined ? this.#requestOf(first) : review.request;
-    const submission = first === undefined ? {} : { submission: first.id };
-    return yield* tagged(conversation.run({ ...request, ...submission }, signal), first?.id);
-  }
-
-  async #openReview({ submission }: SubmittedOf<"review">, signal: AbortSignal) {
-    const { openReview } = await import("./reviewturn.ts");
-    return await openReview(this.#conversation, submission, { ...this.#own, signal });
-  }
-
-  /** The settings of an input that a turn has taken hold from the next one. */
-  async *#changeAfter({ settings }: SubmissionOf<"input">): AsyncGenerator<Event, void> {
-    if (settings === undefined) return;
-    try {
-      yield* this.#opened.change(settings);
-    } catch (error) {
-      if (!(error instanceof KodaError)) throw error;
-      yield {
-        type: "notice",
-        level: "warn",
-        code: "settings",
-        message: `The settings are as before: ${error.message}`,
-      };
-      this.#opened.assertOpen();
-    }
-  }
-
-  #requestOf(job: Submitted | undefined): TurnRequest {
-    if (job === undefined || !isOp(job, "input")) return { prompt: [], isWoken: true };
-    const { submission } = job;
-    const { text, schema } = submission;
-    const asked = expandRequest({ parts: promptOf(submission), words: text }, this.#conversation.parts);
-    return { ...asked, schema, verify: this.#opened.verify };
-  }
-
-  /** An input that a hook has denied is not a part of the turn. */
-  #afterTurn({ id, kept }: Submitted, outcome: Outcome): SubmissionReply {
-    if (kept.find(id)?.state === "taken") return ofTurn(outcome, this.#conversation.parts.session.info.turns);
-    if (outcome.status !== "done") return byOutcome(outcome);
-    return refused("hook", "The input was denied by a hook, and is not a part of the turn");
+    yield* turn.changeSettings();
   }
 
   /** The command of a user while a turn runs: the model reads of it before its next request. */
@@ -373,18 +291,5 @@ class Chat {
     } catch (error) {
       this.#door.post(job, byOutcome(outcomeOfError(error, this.#host.signal, "")));
     }
-  }
-}
-
-function promptOf({ text, parts }: SubmissionOf<"input">): Prompt {
-  return parts ?? [{ type: "text", text: text ?? "" }];
-}
-
-/** The events of a turn have the submission that began it; commands of the user's are no part of it. */
-async function* tagged<T>(events: AsyncGenerator<Event, T>, id: string | undefined): AsyncGenerator<Event, T> {
-  while (true) {
-    const { done: isDone, value } = await events.next();
-    if (isDone === true) return value;
-    yield id === undefined || value.type.startsWith("shell.") ? value : Object.assign(value, { submission: id });
   }
 }

@@ -64,12 +64,11 @@ export class ChatConversation {
     const { mode, model, effort, verify: _, ...others } = change;
     const isInPlace = Object.values(others).every((value) => value === undefined);
     const isModel = model !== undefined || effort !== undefined;
-    const stance = isInPlace && isModel ? await this.conversation.parts.withModel?.(settings) : undefined;
-    if (!isInPlace || (isModel && stance === undefined)) yield* this.#reopen(settings);
+    const connected = isInPlace && isModel ? await this.conversation.parts.withModel?.(settings) : undefined;
+    if (!isInPlace || (isModel && connected === undefined)) yield* this.#reopen(settings);
     else {
       if (mode !== undefined) yield* this.#changeMode(settings, signal);
-      const { allowance: __, ...changed } = stance ?? this.conversation.stance;
-      this.conversation.change(changed);
+      this.conversation.change(connected ?? {});
     }
     this.#changes.push(change);
     this.#verify = settings.verify;

@@ -23,14 +23,14 @@ export function cancelled(message: string): SubmissionReply {
   return { status: "cancelled", error: { code: "stopped", message, retryable: true } };
 }
 
-/** That of an input, by the outcome of its turn. */
-export function ofTurn(outcome: Outcome, turn: number): SubmissionReply {
+/** That of an input or a review, by the outcome of its turn; where there was nothing to review there was none. */
+export function ofTurn(outcome: Outcome, turn: number | undefined): SubmissionReply {
   const { text } = outcome;
   const answer = {
     ...("output" in outcome && { output: outcome.output }),
     ...("incomplete" in outcome && { incomplete: outcome.incomplete }),
   };
-  return { ...byOutcome(outcome), result: { turn, text, ...answer } };
+  return { ...byOutcome(outcome), result: { ...(turn !== undefined && { turn }), text, ...answer } };
 }
 
 export function byOutcome(outcome: Outcome): SubmissionReply {

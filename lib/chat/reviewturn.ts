@@ -11,7 +11,7 @@ import type { SubmissionOf } from "./submission.ts";
 /** A review as the request of a turn, or its findings where there is nothing to review. */
 type OpenReview = AsyncDisposable & ({ request: TurnRequest } | { findings: Findings });
 
-type ReviewOptions = {
+export type ReviewOptions = {
   version: string;
   /** Files of koda's own, which are no change. */
   own: readonly string[];
@@ -30,11 +30,13 @@ export async function openReview(
   const places = { root, scratch, own: [...own], findGit: () => findGit(settings.env.PATH, writable) };
   const subject = await openSubject(target ?? { kind: "uncommitted" }, places, signal);
   const nothing = whyNothing(subject);
-  const opened = held.move();
-  const close = { [Symbol.asyncDispose]: async () => opened.disposeAsync() };
-  if (nothing !== undefined) return { ...close, findings: findingsOf({ findings: [], summary: nothing }) };
   const report = (review: Parameters<typeof reports.text>[0]) =>
     reports.text(review, { prefix: subject.prefix, version, columns: 80 });
   const shown = hideFiles(subject, workspace.policy);
-  return { ...close, request: reviewRequest({ subject: shown, hint, agent: "review", agents, report }) };
+  const review =
+    nothing === undefined
+      ? { request: reviewRequest({ subject: shown, hint, agent: "review", agents, report }) }
+      : { findings: findingsOf({ findings: [], summary: nothing }) };
+  const opened = held.move();
+  return { ...review, [Symbol.asyncDispose]: async () => opened.disposeAsync() };
 }

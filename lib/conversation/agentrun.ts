@@ -85,7 +85,7 @@ async function passOn<T>(run: AgentRun, events: AsyncGenerator<Event, T>): Promi
   while (true) {
     const { done, value } = await events.next();
     if (done === true) return value;
-    // Nobody submits anything to an agent, it starts none of its own, and its end is made here.
+    // An agent takes no submissions and starts no agents; its end is made here.
     switch (value.type) {
       case "question":
       case "question.end":

@@ -34,7 +34,7 @@ export function whyNoTools(agent: AgentDefinition | undefined, { allow }: Settin
   return `The agent "${agent.name}" has no tools: it may use ${named}, and --allow-tool leaves only ${flagged}`;
 }
 
-/** An agent starts no agents and asks nobody, and its answer is its end. */
+/** An agent starts no agents and asks no questions, and its answer is its end. */
 const forParents: readonly string[] = [invokeAgentName, taskSendName, askUserName, finishName];
 
 /** The tools of an agent that a conversation has started. */

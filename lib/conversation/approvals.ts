@@ -17,19 +17,20 @@ type Asked = {
   rule: string;
   cwd: string;
   home: string;
-  /** Starts of commands in the user's configuration. */ saved: readonly string[];
+  /** Starts of commands in the user's configuration. */
+  saved: readonly string[];
 };
 
 /** The questions to the user about calls, and the answers that count for longer. */
 export class Approvals {
-  /** Absent where nobody can be asked. */
+  /** Absent where the user cannot be asked. */
   readonly hosts: HostApprovals | undefined;
   readonly #options: ApprovalOptions | undefined;
   /** Tools with an effect, as allowed for the session. */
   readonly #scopes = new Set<string>();
   readonly #prefixes: string[] = [];
 
-  /** Without options nobody can be asked. */
+  /** Without options the user cannot be asked. */
   constructor(options?: ApprovalOptions) {
     this.#options = options;
     this.hosts = options && new HostApprovals(options.pending);

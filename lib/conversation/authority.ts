@@ -56,7 +56,7 @@ export class Authority {
     return this.#turn.mode;
   }
 
-  /** A fork is offered the tools of its parent, and may not use all of them. Nobody is asked about calls of agents. */
+  /** A fork is offered the tools of its parent, and may not use all of them. No one is asked about its calls. */
   readonly gate: Gate = async (call) => {
     const { stance, approvals } = this.#owner;
     if (this.isAgent && call.tool === invokeAgentName) return { allow: false, rule: "an agent cannot start agents" };

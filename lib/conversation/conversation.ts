@@ -30,7 +30,7 @@ import type { ConversationParts, Earlier } from "./conversationparts.ts";
 import { Inbox } from "./inbox.ts";
 import { askHooks, openingItems } from "./opening.ts";
 import { ProjectChanges } from "./projectchanges.ts";
-import type { Stance } from "./stance.ts";
+import type { ModelStance, Stance } from "./stance.ts";
 import { canEdit } from "./tools.ts";
 import type { Hands } from "./workspace.ts";
 
@@ -117,9 +117,8 @@ export class Conversation implements AsyncDisposable {
   }
 
   /** Holds from the next turn; the mode for agents that run now from their next call. */
-  change(stance: Partial<Omit<Stance, "allowance">> & { mode?: Mode }): void {
-    const { mode = this.#stance.allowance.mode, ...others } = stance;
-    this.#stance = { ...this.#stance, ...others, allowance: { ...this.#stance.allowance, mode } };
+  change({ mode = this.#stance.allowance.mode, ...model }: Partial<ModelStance> & { mode?: Mode }): void {
+    this.#stance = { ...this.#stance, ...model, allowance: { ...this.#stance.allowance, mode } };
   }
 
   /** One turn. The signal ends this turn only. */

@@ -17,7 +17,7 @@ import type { Host } from "./host.ts";
 import type { RunPatch } from "./runpatch.ts";
 import type { ServerSet } from "./serverset.ts";
 import type { Settings } from "./settings.ts";
-import type { Stance } from "./stance.ts";
+import type { ModelStance, Stance } from "./stance.ts";
 import type { UserQuestions } from "./userquestions.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -45,11 +45,11 @@ export type ConversationParts = {
   agents?: AgentSource;
   /** Absent for an agent. */
   definitions?: Definitions;
-  /** The stance with another model; undefined when that takes another sandbox. Absent for an agent. */
-  withModel?: (settings: Settings) => Promise<Stance | undefined>;
+  /** Connects to another model; undefined when that takes another sandbox. Absent for an agent. */
+  withModel?: (settings: Settings) => Promise<ModelStance | undefined>;
   ledger: Ledger;
   earlier?: Earlier | undefined;
-  /** Absent where nobody can be asked. */
+  /** Absent where the user cannot be asked. */
   approvals?: Approvals | undefined;
   /** The same for questions that are answered by text. */
   questions?: UserQuestions | undefined;

@@ -1,5 +1,4 @@
 import type { AgentDefinition } from "../agents/agents.ts";
-import type { Skills } from "../agents/skills.ts";
 import { Mailbox } from "../async/mailbox.ts";
 import { parseUpstream } from "../egress/route/upstream.ts";
 import { parseRules } from "../egress/rules/rules.ts";
@@ -31,10 +30,10 @@ import { openSession, type Recorded, recordedIn } from "./sessions.ts";
 import type { Settings } from "./settings.ts";
 import { openUserHooks } from "./userhooks.ts";
 import { type Definitions, definitionNotices, definitionsFor, directoriesOf, sourceOf } from "./definitions.ts";
-import type { Stance } from "./stance.ts";
+import type { ModelStance, Stance } from "./stance.ts";
 import type { AskUser } from "../tools/askuser.ts";
 import type { UserQuestions } from "./userquestions.ts";
-import { openToolkit, type Toolkit } from "./toolkit.ts";
+import { openToolkit } from "./toolkit.ts";
 import ownSystem from "./system.md" with { type: "text" };
 import { toolChoice, toolsOf } from "./tools.ts";
 import { openWorkspace } from "./workspace.ts";
@@ -72,10 +71,7 @@ export async function openConversation(
 
   const connect = (known: Recorded | undefined) =>
     connectionFor(settings, { traffic: host.traffic, track, recorded: known, soon, post, signal });
-  const { session, connected } =
-    open === undefined
-      ? await openConnected(store, { settings, recorded, connect, held }, signal)
-      : { session: open, connected: await connect(knownOf(open)) };
+  const { session, connected } = await openConnected(store, { settings, recorded, open, connect, held }, signal);
   const { model, info, facts: connection, edit } = connected;
 
   const opening = { host, session, settings, definitions, agent, connected, post };
@@ -93,12 +89,14 @@ export async function openConversation(
   const family = { settings, store, toolkit, skills, agents, keys, traffic, track };
   const system = agent === undefined ? ownSystem : systemOf(agent);
   const opened = { host, session, stance, system, workspace, servers, events, skills, prompts, settings, definitions };
-  const withModel = async (changed: Settings): Promise<Stance | undefined> => {
+  const withModel = async (changed: Settings): Promise<ModelStance | undefined> => {
     const known = { traffic, track, recorded: knownOf(session), soon: false, post, signal };
     const other = await connectionFor(settingsAs(agent, changed), known);
     if (!workspace.hides(other.keyVariables)) return undefined;
     if (other.key !== undefined) keys.add(other.key);
-    return await withConnection(stance, other, { toolkit, skills });
+    const { model: next, info: about } = other;
+    const catalog = await toolkit.catalogFor({ edit: other.edit, skills: sourceOf(skills, about) });
+    return { model: next, info: about, connected: other, catalog };
   };
   const conversation = new Conversation({
     ...introduction({ ...introduced, skills: toolkit.skills }),
@@ -113,17 +111,6 @@ export async function openConversation(
   });
   held.move();
   return conversation;
-}
-
-/** The stance with another model, which may be offered other tools. */
-async function withConnection(
-  stance: Stance,
-  connected: Connection,
-  { toolkit, skills }: { toolkit: Toolkit; skills: Skills },
-): Promise<Stance> {
-  const { model, info, edit } = connected;
-  const catalog = await toolkit.catalogFor({ edit, skills: sourceOf(skills, info) });
-  return { ...stance, model, info, connected, catalog };
 }
 
 function asking(questions: UserQuestions | undefined): AskUser | undefined {
@@ -181,12 +168,16 @@ function permissionsOf({ loaded, explicit }: Settings, recorded: EnvironmentFact
 type Connecting = {
   settings: Settings;
   recorded: Recorded | undefined;
+  /** The session when it is open already. */
+  open: Session | undefined;
   connect: (recorded: Recorded | undefined) => Promise<Connection>;
   held: AsyncDisposableStack;
 };
 
 /** The session, and its model, which is found first: a missing key is told before a session is waited for. */
-async function openConnected(store: Store, { settings, recorded, connect, held }: Connecting, signal: AbortSignal) {
+async function openConnected(store: Store, connecting: Connecting, signal: AbortSignal) {
+  const { settings, recorded, open, connect, held } = connecting;
+  if (open !== undefined) return { session: open, connected: await connect(knownOf(open)) };
   const connected = await connect(recorded);
   const session = held.use(await openSession(store, { settings, recorded, info: connected.info }, signal));
   // Another process may have changed it while it was waited for.

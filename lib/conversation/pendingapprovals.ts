@@ -1,10 +1,10 @@
 import type { Event } from "../engine/event.ts";
 import type { ApprovalDecision } from "../trust/approvaldecision.ts";
+import { OpenQuestions, type Waits } from "./openquestions.ts";
 
 type QuestionOptions = {
   post: (event: Event) => void;
-  /** Stops the clock of --idle-timeout while a question is open. */
-  waits: () => Disposable;
+  waits: Waits;
   /** Ends the turn. */
   abort: () => void;
 };
@@ -22,37 +22,21 @@ type Asking = {
   limit?: { ms: number; reason: string } | undefined;
 };
 
-type Question = Pick<Asking, "objection"> & { settle: (answer: Decided) => void };
-
-/** The questions to the user that are open. */
+/** The questions to the user whether something may be done. */
 export class PendingApprovals {
   readonly #options: QuestionOptions;
-  readonly #open = new Map<string, Question>();
-  readonly #ids = new Set<string>();
+  readonly #open: OpenQuestions<Pick<Asking, "objection">, Decided>;
   #isOver = false;
   #denials = 0;
 
   constructor(options: QuestionOptions) {
     this.#options = options;
+    this.#open = new OpenQuestions(options.waits);
   }
 
-  /** False once nobody can answer any more. */
+  /** False once no answer can come any more. */
   get canAsk(): boolean {
     return !this.#isOver;
-  }
-
-  async ask({ id: wanted, request, objection, limit }: Asking): Promise<Decided> {
-    const { promise, resolve } = Promise.withResolvers<Decided>();
-    const id = this.#newId(wanted);
-    this.#open.set(id, { objection, settle: resolve });
-    this.#options.post(request(id));
-    const timer = limit && setTimeout(() => this.#close(id, limit.reason, "clock"), limit.ms);
-    using _ = this.#options.waits();
-    try {
-      return await promise;
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   /** How often all were denied. */
@@ -60,17 +44,22 @@ export class PendingApprovals {
     return this.#denials;
   }
 
-  /** Models use an id again: an answer that comes late must not be one to a later question. */
-  #newId(wanted: string): string {
-    let id = wanted;
-    for (let count = 2; this.#ids.has(id); count++) id = `${wanted}#${count}`;
-    this.#ids.add(id);
-    return id;
+  async ask({ id: wanted, request, objection, limit }: Asking): Promise<Decided> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const tell = (id: string) => {
+      this.#options.post(request(id));
+      timer = limit && setTimeout(() => this.#close(id, limit.reason, "clock"), limit.ms);
+    };
+    try {
+      return await this.#open.put({ objection }, { wanted, tell });
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
-  /** Answers a question. Returns why it cannot, such as for a call that nobody asks about. */
+  /** Answers a question. Returns why it cannot, such as for a call that waits for no approval. */
   decide(id: string, decision: ApprovalDecision, feedback = ""): string | undefined {
-    const question = this.#open.get(id);
+    const question = this.#open.find(id);
     if (question === undefined) return `No call "${id}" waits for approval`;
     const objection = question.objection(decision);
     if (objection !== undefined) return objection;
@@ -82,10 +71,10 @@ export class PendingApprovals {
   /** Denies all open questions, since the turn is over for another reason. */
   denyAll(reason: string): void {
     this.#denials++;
-    for (const id of this.#open.keys()) this.#close(id, reason, "end");
+    for (const id of this.#open.ids) this.#close(id, reason, "end");
   }
 
-  /** Nobody can answer any more. */
+  /** No answer can come any more. */
   end(reason: string): void {
     this.#isOver = true;
     this.denyAll(reason);
@@ -96,12 +85,9 @@ export class PendingApprovals {
   }
 
   #settle(id: string, answer: Decided): void {
-    const question = this.#open.get(id);
-    if (question === undefined) return;
-    this.#open.delete(id);
     const { decision, feedback } = answer;
+    if (!this.#open.settle(id, answer)) return;
     this.#options.post({ type: "approval.decision", id, decision, ...(feedback !== "" && { feedback }) });
-    question.settle(answer);
   }
 }
 

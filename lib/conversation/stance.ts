@@ -10,3 +10,6 @@ export type Stance = Pick<Turn, "model" | "info" | "catalog"> & {
   readonly allowance: Allowance;
   readonly gateFor: (mode: Mode) => Gate;
 };
+
+/** The part that another model changes. */
+export type ModelStance = Pick<Stance, "model" | "info" | "connected" | "catalog">;

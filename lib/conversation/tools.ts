@@ -25,7 +25,7 @@ export type ToolOptions = {
   skills?: SkillSource;
   /** The agents that the model may start. */
   agents?: readonly { name: string; description: string }[];
-  /** Absent where nobody can be asked. */
+  /** Absent where the user cannot be asked. */
   ask?: AskUser | undefined;
 };
 

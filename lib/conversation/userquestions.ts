@@ -1,4 +1,5 @@
 import type { Event } from "../engine/event.ts";
+import { OpenQuestions, type Waits } from "./openquestions.ts";
 
 type Question = {
   id: string;
@@ -7,31 +8,24 @@ type Question = {
   options: readonly string[];
 };
 
-type QuestionOptions = {
-  post: (event: Event) => void;
-  /** Stops the clock of --idle-timeout while a question is open. */
-  waits: () => Disposable;
-};
+type QuestionOptions = { post: (event: Event) => void; waits: Waits };
 
 /** Questions to the user, of the model's and of koda itself, that are answered by text. */
 export class UserQuestions {
-  readonly #options: QuestionOptions;
-  readonly #open = new Map<string, { options: readonly string[]; settle: (answer: string | undefined) => void }>();
+  readonly #post: QuestionOptions["post"];
+  readonly #open: OpenQuestions<Pick<Question, "options">, string | undefined>;
   #isOver = false;
 
-  constructor(options: QuestionOptions) {
-    this.#options = options;
+  constructor({ post, waits }: QuestionOptions) {
+    this.#post = post;
+    this.#open = new OpenQuestions(waits);
   }
 
-  /** Settles with the answer; undefined when nobody gives one. */
+  /** Settles with the answer; undefined when there is none. */
   async ask({ id: wanted, question, options }: Question): Promise<string | undefined> {
     if (this.#isOver) return undefined;
-    const { promise, resolve } = Promise.withResolvers<string | undefined>();
-    const id = this.#open.has(wanted) ? `${wanted}#${this.#open.size}` : wanted;
-    this.#open.set(id, { options, settle: resolve });
-    this.#options.post({ type: "question", id, question, options: [...options] });
-    using _ = this.#options.waits();
-    return await promise;
+    const tell = (id: string) => this.#post({ type: "question", id, question, options: [...options] });
+    return await this.#open.put({ options }, { wanted, tell });
   }
 
   /** The number of requests that a turn may make beyond its limit. */
@@ -43,28 +37,26 @@ export class UserQuestions {
 
   /** The number of an option, or any text. Returns why it is no answer. */
   answer(id: string, text: string): string | undefined {
-    const question = this.#open.get(id);
+    const question = this.#open.find(id);
     if (question === undefined) return `No question "${id}" is open`;
     const chosen = /^\d+$/.test(text.trim()) ? question.options[Number(text) - 1] : undefined;
     this.#settle(id, chosen ?? text);
     return undefined;
   }
 
-  /** Nobody answers what is open now. */
+  /** Leaves what is open without an answer. */
   withdraw(): void {
-    for (const id of this.#open.keys()) this.#settle(id, undefined);
+    for (const id of this.#open.ids) this.#settle(id, undefined);
   }
 
-  /** Nobody answers any more. */
+  /** No answer can come any more. */
   close(): void {
     this.#isOver = true;
     this.withdraw();
   }
 
   #settle(id: string, answer: string | undefined): void {
-    const question = this.#open.get(id);
-    this.#open.delete(id);
-    this.#options.post({ type: "question.end", id, ...(answer !== undefined && { answer }) });
-    question?.settle(answer);
+    this.#open.settle(id, answer);
+    this.#post({ type: "question.end", id, ...(answer !== undefined && { answer }) });
   }
 }

@@ -144,8 +144,8 @@ export class Workspace implements AsyncDisposable {
   atRest: () => Promise<void> = async () => undefined;
 
   /**
-   * A shell for one owner. Each of its commands may have a narrower policy than the workspace's. Without `ask` nobody
-   * is asked about the hosts that they want to reach.
+   * A shell for one owner. Each of its commands may have a narrower policy than the workspace's. Without `ask` the
+   * user is not asked about the hosts that they want to reach.
    */
   open(post: (event: Event) => void = this.#options.post, ask?: AskAboutHost): Hands {
     const { settings, reaper } = this.#options;

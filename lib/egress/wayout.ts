@@ -15,7 +15,7 @@ export type EgressRequest = {
 /** A host that no pattern allows, and who wants to reach it. */
 export type HostQuestion = { target: HostPort; caller?: number | undefined };
 
-/** Without a reason it is refused as if nobody had been asked. The reason is one line of ASCII. */
+/** Without a reason it is refused as if the user had not been asked. The reason is one line of ASCII. */
 export type HostAnswer = { allow: true } | { allow: false; reason?: string };
 
 /** The hosts that may be reached, the way to them, and the listener for every attempt. */
@@ -24,7 +24,7 @@ export type WayOut = {
   /** The system's when absent. */
   readonly resolver?: Resolver | undefined;
   readonly upstream?: Upstream | undefined;
-  /** Absent where nobody can be asked. */
+  /** Absent where the user cannot be asked. */
   readonly ask?: ((question: HostQuestion) => Promise<HostAnswer>) | undefined;
   readonly onRequest: (request: EgressRequest) => void;
 };

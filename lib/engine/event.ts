@@ -201,7 +201,7 @@ const question = z.strictObject({
   question: z.string(),
   options: z.array(z.string()),
 });
-/** Without an answer when nobody gave one. */
+/** `answer` is absent when there was none. */
 const questionEnd = z.strictObject({ type: z.literal("question.end"), id: z.string(), answer: z.string().optional() });
 
 /** The provider's own limits; `window_minutes` and `resets_at` are null when it does not tell them. */

@@ -79,7 +79,7 @@ export type Turn = {
   readonly inbox: { ready(): Promise<void>; settled(): Promise<void>; take(): Input[]; isEmpty: boolean };
   /** Stops agents in the background if they end with this turn: what they have written by then is in its diff. */
   readonly settle: () => Promise<void>;
-  /** Asks the user for more requests than the limit; absent where nobody can be asked. */
+  /** Asks the user for more requests than the limit; absent where the user cannot be asked. */
   readonly moreRequests?: ((requests: number) => Promise<number>) | undefined;
   readonly progress: Progress;
   readonly watchKey: KeyWatch;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { readSmallText } from "../files/read.ts";
 import type { GitPlaces } from "./places.ts";
 
-/** References beside branches and tags that somebody may name. */
+/** References other than branches and tags that a user may name. */
 const pseudoReferences = ["HEAD", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD"] as const;
 
 /**

@@ -2,7 +2,7 @@ import { eraseLine } from "../sink/screen.ts";
 import type { SinkOutput } from "../sink/sink.ts";
 import { viewOf } from "./view.ts";
 
-/** A line that somebody types; `cursor` is an index into its text. */
+/** A line being typed; `cursor` is an index into its text. */
 export type TypedLine = { prompt: string; text: string; cursor: number };
 
 type ConsoleOptions = {
@@ -18,7 +18,7 @@ const frameMs = 16;
 const mostHeld = 64 * 1024;
 
 /**
- * A terminal that several write to while somebody types: the typed line is cleared, the output is written, and the line
+ * A terminal with output above a line being typed: the typed line is cleared, the output is written, and the line
  * is drawn again. Without a typed line the output passes as it is.
  */
 export class LineConsole {
@@ -54,7 +54,7 @@ export class LineConsole {
     };
   }
 
-  /** Shows the line, or nothing when nobody types. */
+  /** Shows the line, or nothing when none is being typed. */
   show(line: TypedLine | undefined): void {
     this.#line = line;
     if (line === undefined) return this.#hide();

@@ -15,7 +15,7 @@ export type ComparisonOptions = {
   findGit: () => Git | undefined;
   /** A directory that no command can write to. */
   scratch: string;
-  /** Real paths of files that koda itself writes, which nobody wants to have reviewed. */
+  /** Real paths of files that koda itself writes, which are not to be reviewed. */
   own: readonly string[];
 };
 
@@ -114,7 +114,7 @@ async function ofCommit(run: GitRun, name: string) {
   return { before: parent ?? (await emptyTree(run)), after: commit };
 }
 
-/** Does somebody mean a branch, a tag or a commit by this word? */
+/** True when this word is the name of a branch, a tag or a commit. */
 export async function namesCommit({ git }: Comparison, word: string): Promise<boolean> {
   return !/\s/.test(word) && (await resolved(git, `${word}^{commit}`)) !== undefined;
 }

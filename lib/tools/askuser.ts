@@ -5,7 +5,7 @@ import { failed, inputOf, succeeded, type Tool, type ToolContext, type ToolResul
 
 type Input = { question: string; options?: readonly string[] };
 
-/** Settles with the user's answer; undefined when nobody gives one. */
+/** Settles with the user's answer; undefined when there is none. */
 export type AskUser = (question: { id: string } & Required<Input>) => Promise<string | undefined>;
 
 export const askUserName = "AskUser";

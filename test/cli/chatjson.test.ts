@@ -6,6 +6,7 @@ import { checkLines, koda, type Line } from "../support/koda.ts";
 import { call, hang, reply, say, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace, tree } from "../support/place.ts";
+import { seeded } from "../support/random.ts";
 
 const typesOf = (lines: readonly Line[]) => lines.map(({ type }) => type);
 const is = (type: Line["type"]) => (line: Line) => line.type === type;
@@ -462,3 +463,29 @@ test.each([
   expect([lines.length, ran.exit]).toEqual([1, exit]);
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ type: "end", exit, session: null });
 });
+
+/** KODA_SEQUENCES=1000 makes as many changes. */
+const changes = Number(process.env.KODA_SEQUENCES ?? 25);
+
+test("a path that was hidden stays hidden, whatever settings follow", async () => {
+  const place = makePlace({ "secret.txt": "THE SECRET\n", "sub/deep/file": "", "other/file": "" });
+  const random = seeded(7);
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+  const { project } = place;
+  const kinds = [
+    () => ({ cwd: pick([project, `${project}/sub`, `${project}/sub/deep`, `${project}/other`]) }),
+    () => ({ mode: pick(["plan", "safe", "auto"]) }),
+    () => ({ allow_write: [pick([project, `${project}/other`])] }),
+    () => ({ deny_read: [pick(["file", `${project}/other/file`])] }),
+    () => ({ net: pick(["none", "allowlist"]), allow_net: ["example.com"] }),
+    () => ({ model: pick(["one", "two"]), effort: "low" }),
+  ];
+  await using chat = await openChat([], { place, args: ["--deny-read", "secret.txt"] });
+  for (let count = 0; count < changes; count++) {
+    await chat.ask({ op: "settings", id: `s${count}`, ...pick(kinds)() });
+    const read = { op: "shell", id: `r${count}`, command: `cat ${project}/secret.txt` };
+    if (count % 5 === 4) expect(await chat.ask(read)).toMatchObject({ result: { exit_code: 1 } });
+  }
+  const { stdout } = await chat.finish();
+  expect(stdout).not.toContain("THE SECRET");
+}, 600_000);

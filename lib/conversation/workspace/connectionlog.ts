@@ -18,7 +18,7 @@ export class ConnectionLog {
   readonly #callers: Caller[];
   readonly #ask: AskAboutHost | undefined;
 
-  /** Without `ask` nobody can be asked, as about calls of agents. */
+  /** Without `ask` the user cannot be asked, as for calls of agents. */
   constructor(
     dataDirectory: string | undefined,
     post: (event: Event) => void,
@@ -48,7 +48,7 @@ export class ConnectionLog {
     log.#add(request, tool ?? call);
   }
 
-  /** Asks about a host that a tool or a command wants to reach, where somebody can be asked about its call. */
+  /** Asks the user about a host that a tool or a command wants to reach. */
   async ask(question: HostQuestion, tool?: string): Promise<HostAnswer> {
     const { log, call } = this.#ownerOf(question);
     return (await log.#ask?.(question.target, tool ?? call)) ?? { allow: false };

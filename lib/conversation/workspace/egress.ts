@@ -51,7 +51,7 @@ export class Egress implements AsyncDisposable {
     this.upstream = parseUpstream(env);
   }
 
-  /** The same rules for koda's own tools. Nobody is asked about a host here, since no call is known. */
+  /** The same rules for koda's own tools. The user is not asked about a host here, since no call is known. */
   get ofTools(): WayOut {
     return { rules: this.rules, upstream: this.upstream, onRequest: this.#options.onRequest };
   }

@@ -12,7 +12,7 @@ const levels = {
   critical: "error",
 } as const satisfies Readonly<Record<Severity, string>>;
 
-/** One rule for all: services tell findings apart by rule and fingerprint, and a model may judge severity anew. */
+/** One rule for all: services tell findings apart by rule and fingerprint, and a severity may change. */
 const rule = {
   id: "koda/review",
   name: "CodeReview",
