@@ -465,7 +465,7 @@ test.each([
 });
 
 /** KODA_SEQUENCES=1000 makes as many changes. */
-const changes = Number(process.env.KODA_SEQUENCES ?? 25);
+const changes = Number(process.env.KODA_SEQUENCES ?? 60);
 
 test("a path that was hidden stays hidden, whatever settings follow", async () => {
   const place = makePlace({ "secret.txt": "THE SECRET\n", "sub/deep/file": "", "other/file": "" });
