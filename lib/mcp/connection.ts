@@ -3,13 +3,14 @@ import type { McpServerConfig } from "../config/config.ts";
 import type { Env } from "../config/paths.ts";
 import { formatDuration } from "../config/units.ts";
 import type { WayOut } from "../egress/wayout.ts";
-import { KodaError, messageOf } from "../errors.ts";
+import { KodaError } from "../errors.ts";
 import { sanitize } from "../model/errorbody.ts";
 import { shortened } from "../session/graphemes.ts";
 import { isNamedSecret } from "../shell/env.ts";
 import type { PipedProgram } from "../shell/piped.ts";
 import type { OpenOptions } from "../shell/shell.ts";
 import type { ProgramLine } from "../shell/program.ts";
+import { answerFault } from "./answerfault.ts";
 import {
   changing,
   type Client,
@@ -76,7 +77,7 @@ async function connect(
   const expansion = expansionFor(name, options.env);
   const { transport, faultOf } = await transportTo(name, { config, expansion }, options, held);
   const { secrets } = expansion;
-  const describe = (error: unknown) => shortened(secrets.hide(faultOf() ?? messageOf(error)), longestError);
+  const describe = (error: unknown) => shortened(secrets.hide(faultOf() ?? answerFault(error)), longestError);
   const client = newClient(options);
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the library has no events

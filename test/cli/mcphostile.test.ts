@@ -122,6 +122,16 @@ test("lists that have no last page cost a notice, and neither the run nor its me
   expect(peak).toBeLessThan(mostMegabytes);
 }, 30_000);
 
+test("an answer that is not valid is named by what is wrong with it", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { s: serverOf({ tools: [{ name: "a", inputSchema: "none" }] }) } } });
+  await using model = await startModelServer([]);
+  const { end } = await exec(place, model, ["go"]);
+  const fault = 's: its answer to tools/list is not valid: "tools.0.inputSchema"';
+  expect(end.error?.message).toContain(fault);
+  expect(end.error?.message).not.toContain("{");
+});
+
 test("a list of very many short pages is read as far as it can be used", async () => {
   await using place = makePlace();
   configure(place, { mcp: { servers: { s: serverOf({ endless: 10 }) } } });
