@@ -25,22 +25,50 @@ function matches(node: CommandNode, patterns: readonly string[], home: string): 
   return patterns.some((pattern) => matchesPattern(command, pattern));
 }
 
-/** A loop may set PATH, and arithmetic runs `a[$(rm x)]` in the value of a variable, also in a test. */
-const unsafe: ReadonlySet<string> = new Set([
-  "Assignment",
-  "Function",
-  "Coproc",
-  "For",
-  "Select",
-  "ArithmeticFor",
-  "ArithmeticCommand",
-  "ArithmeticExpansion",
-  "TestCommand",
+/**
+ * The parts of a line that run nothing themselves. A loop is none of them, since it may set PATH, nor is arithmetic,
+ * also in a test: it runs `a[$(rm x)]` in the value of a variable.
+ */
+const harmless: ReadonlySet<string> = new Set<SyntaxNode["type"]>([
+  "Script",
+  "Statement",
+  "CompoundList",
+  "AndOr",
+  "Pipeline",
+  "Negation",
+  "Time",
+  "Subshell",
+  "BraceGroup",
+  "If",
+  "Elif",
+  "While",
+  "Case",
+  "CaseItem",
+  "Command",
+  "Redirect",
+  "FileDescriptor",
+  "Word",
+  "Literal",
+  "SingleQuoted",
+  "DoubleQuoted",
+  "AnsiCQuoted",
+  "LocaleString",
+  "BraceExpansion",
+  "Glob",
+  "ExtendedGlob",
+  "SimpleExpansion",
+  "ParameterExpansion",
+  "Default",
+  "Remove",
+  "Replace",
+  "CaseModification",
+  "CommandExpansion",
+  "ProcessSubstitution",
 ]);
 
 /** Output may go nowhere, or where another output goes. */
 function isHarmless(node: SyntaxNode): boolean {
-  if (unsafe.has(node.type)) return false;
+  if (!harmless.has(node.type)) return false;
   if (node.type === "ParameterExpansion") return isText(node);
   if (node.type !== "Redirect" || node.operator === "<" || node.operator === "<&") return true;
   const target = node.target?.value ?? "";

@@ -39,6 +39,9 @@ test.each([
 test.each([
   ["npm test", true],
   ["npm test -- --watch", true],
+  ["time npm test src/*.test.ts ${FILTER%.*}", true],
+  ["if ! npm test; then npm test 2>&1; fi", true],
+  ["npm test {out}>/dev/null", false],
   ["npm test && npm test", true],
   ["npm testing", false],
   ["npm test; rm x", false],
