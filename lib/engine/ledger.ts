@@ -32,6 +32,9 @@ export type Ledger = {
   usage: Figures;
   /** The agents that have been started and not ended, which share what is left. */
   agents: number;
+  /** Those of them whose request is under way, and the most that these will cost. */
+  asking: number;
+  askingUsd: number;
   /** Replies whose usage was not reported, or whose price is not known: a single one makes the cost unknown. */
   unpriced: number;
   /** The cost of the other replies. */
@@ -54,6 +57,8 @@ export function openLedger(limits: Limits, parent?: Ledger): Ledger {
     nextUsd: 0,
     nextInput: 0,
     agents: 0,
+    asking: 0,
+    askingUsd: 0,
     usage: noUsage,
     unpriced: 0,
     pricedUsd: 0,
@@ -148,11 +153,30 @@ export function affordableOutput(ledger: Ledger, price: Price | undefined): numb
   if (payer.limits.maxCostUsd === undefined || !price?.output) return undefined;
   const { output } = ratesFor(nextInput * largestGrowth, price);
   // Agents work side by side, and their parent has to be able to go on.
-  const share = parent === undefined ? 1 : Math.max(parent.agents, 1);
-  const kept = parent === undefined ? 0 : keptUsd(parent);
+  const share = parent === undefined ? 1 : Math.max(parent.agents - parent.asking, 1);
+  const kept = parent === undefined ? 0 : keptUsd(parent) + parent.askingUsd;
   const leftUsd = (payer.limits.maxCostUsd - payer.spentUsd - kept) / share - nextUsd;
   const left = Math.floor((leftUsd / output) * 1e6);
   return Math.max(left, 0) + leastOutput;
+}
+
+/** Sets aside what an agent's request was allowed to cost, until its reply has been counted. */
+export function reserve(
+  { parent, nextUsd }: Ledger,
+  { affordableOutput: output }: { affordableOutput?: number },
+  price: Price | undefined,
+): Disposable {
+  if (parent === undefined || output === undefined || price === undefined) return { [Symbol.dispose]() {} };
+  // The least output is a part of the next request's cost.
+  const usd = nextUsd + ((output - leastOutput) * price.output) / 1e6;
+  parent.asking++;
+  parent.askingUsd += usd;
+  return {
+    [Symbol.dispose]() {
+      parent.asking--;
+      parent.askingUsd -= usd;
+    },
+  };
 }
 
 /** The money that agents leave to their parent for its answer. */
@@ -207,7 +231,7 @@ export function priced<T extends { usage: Usage }>(item: T, price: Price | undef
 export function limitReached(ledger: Ledger): Failure | undefined {
   const { parent, nextUsd } = ledger;
   const own = reached(ledger, { kept: 0, nextUsd });
-  return own ?? (parent && reached(parent, { kept: 1, nextUsd: nextUsd + keptUsd(parent) }));
+  return own ?? (parent && reached(parent, { kept: 1, nextUsd: nextUsd + keptUsd(parent) + parent.askingUsd }));
 }
 
 type Next = { kept: number; nextUsd: number };

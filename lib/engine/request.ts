@@ -12,6 +12,7 @@ import {
   type Ledger,
   noteRateLimits,
   priced,
+  reserve,
   spend,
   spendLost,
 } from "./ledger.ts";
@@ -31,6 +32,7 @@ export async function* ask(
     const gathering = new Gathering(request.messages);
     const before = ledger.rateLimits;
     const stream = turn.model(request, signal)[Symbol.asyncIterator]();
+    const reserved = reserve(ledger, request, turn.info.price);
     // In this generator and not in another: each one between model and sink costs 15 ms per 20,000 deltas.
     try {
       while (true) {
@@ -48,6 +50,7 @@ export async function* ask(
       removeRefusedImages(turn, error);
       continue;
     } finally {
+      reserved[Symbol.dispose]();
       if (gathering.text !== "") progress.text = gathering.text;
       // Not awaited here: a stream that is waited for ends only when the turn is aborted.
       progress.work = Promise.allSettled([stream.return?.()]);
@@ -70,9 +73,10 @@ function* commit(turn: Turn, request: ModelRequest, reply: Reply | undefined): G
 
   // Providers reject an empty reply in the history.
   if (reply.item.parts.length > 0) session.append(priced(reply.item, turn.info.price));
+  // Before anything is yielded: what it was allowed to cost is set aside no more.
+  spendReply(turn, request, reply);
   if (reply.text !== "") yield { type: "text.done", text: reply.text };
 
-  spendReply(turn, request, reply);
   yield reportUsage(turn, reply.item.usage);
   return reply;
 }

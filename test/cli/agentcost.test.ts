@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { invoke, resultsIn } from "../support/agents.ts";
-import { checkLines, koda, using } from "../support/koda.ts";
+import { follow, start, using } from "../support/koda.ts";
 import { call, reply, say } from "../support/model-reply.ts";
 import { type ModelRequestSeen, startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
@@ -20,7 +20,10 @@ const flags = [
 type Reply = { child: string | undefined; output: number; usd: number };
 
 /** A run of eight agents whose replies are as long as they may be; those of each wait for what `held` returns. */
-async function runEight(held: (reply: Reply, asked: number) => Promise<void> | undefined) {
+async function runEight(
+  held: (reply: Reply, asked: number) => Promise<void> | undefined,
+  onFirstEnd: () => void = () => {},
+) {
   await using place = makePlace({ "a.txt": "a\n" });
   const replies: Reply[] = [];
   await using server = await startModelServer(async (request) => {
@@ -37,7 +40,10 @@ async function runEight(held: (reply: Reply, asked: number) => Promise<void> | u
     return reply(call("Read", { path: "a.txt", start_line: replies.length }), { usage });
   });
   const args = ["exec", "--json", ...using(server, "deepseek/deepseek-chat"), ...flags];
-  const { end } = checkLines(await koda(place, [...args, "--max-cost", String(limit), "delegate"]));
+  const run = follow(start(place, [...args, "--max-cost", String(limit), "delegate"]));
+  await run.until((line) => line.type === "agent" && line.event.type === "end");
+  onFirstEnd();
+  const { end } = await run.finished();
   expect(server.problems).toEqual([]);
   expect(end.agents).toEqual({ ok: 0, failed: 8, cancelled: 0 });
   const spent = replies.reduce((sum, { usd }) => sum + usd, 0);
@@ -64,10 +70,13 @@ test("eight agents at once share what the cost limit leaves, and do not exceed i
 
 test("one that goes on while the others are answered takes no more than its share of what is left each time", async () => {
   const isOver = Promise.withResolvers<void>();
-  const { spent, replies } = await runEight(({ child, output }, asked) => {
-    if (child === "0" && asked > 8 && output < 100) isOver.resolve();
-    return child === "0" ? undefined : isOver.promise;
-  });
+  const { end, spent, replies } = await runEight(
+    ({ child }) => (child === "0" ? undefined : isOver.promise),
+    () => isOver.resolve(),
+  );
+  // What the others may cost is not spent twice.
+  expect(spent).toBeLessThan(limit);
+  expect([end.exit, end.text]).toEqual([0, "As far as they came."]);
   const inFlight = replies.filter(({ child }) => child !== "0").reduce((sum, { usd }) => sum + usd, 0);
   expect(spent).toBeLessThan(limit + inFlight);
 });
