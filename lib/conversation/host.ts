@@ -1,8 +1,9 @@
 import { Traffic, type TrafficOptions } from "../model/traffic.ts";
-import { openStore, type Store } from "../session/store.ts";
+import type { Store } from "../session/store.ts";
 import type { Reaper } from "../shell/reaper.ts";
 import { Clocks } from "./clocks.ts";
 import type { Conversation } from "./conversation.ts";
+import { Stores } from "./stores.ts";
 
 type HostOptions = {
   /** Stops every conversation. The signal's reason says why. */
@@ -10,30 +11,32 @@ type HostOptions = {
   cassette: TrafficOptions;
   /** Finds processes that escaped; absent where the process has children of its own. */
   reaper?: Reaper;
+  /** Those of the process, where it has several hosts; whoever opened them closes them. */
+  stores?: Stores;
 };
 
-/** Everything that a process has once, however many conversations run in it. */
+/** Everything that a run has once, however many conversations there are in it. */
 export class Host implements AsyncDisposable {
   readonly startedAt: number = performance.now();
   readonly signal: AbortSignal;
   readonly clocks: Clocks;
   readonly traffic: Traffic;
   readonly reaper: Reaper | undefined;
-  readonly #stores = new Map<string, Store>();
+  readonly #stores: Stores;
+  readonly #own = new AsyncDisposableStack();
   readonly #conversations = new Set<Conversation>();
 
-  constructor({ stop, cassette, reaper }: HostOptions) {
+  constructor({ stop, cassette, reaper, stores }: HostOptions) {
     this.signal = stop.signal;
     this.clocks = new Clocks(stop);
     this.traffic = new Traffic(cassette);
     this.reaper = reaper;
+    this.#stores = stores ?? this.#own.use(new Stores());
   }
 
-  /** The store at a path. One connection per process: closing a second one would drop the locks of the first. */
+  /** The store at a path. */
   store(path: string): Store {
-    const store = this.#stores.get(path) ?? openStore(path);
-    this.#stores.set(path, store);
-    return store;
+    return this.#stores.open(path);
   }
 
   add(conversation: Conversation): void {
@@ -51,7 +54,7 @@ export class Host implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await using closing = new AsyncDisposableStack();
-    for (const store of this.#stores.values()) closing.defer(() => store.leave());
+    closing.use(this.#own);
     closing.use(this.traffic);
     for (const conversation of this.#conversations) closing.use(conversation);
   }
