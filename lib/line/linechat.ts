@@ -1,13 +1,11 @@
-import { Mailbox } from "../async/mailbox.ts";
 import type { ChatLine } from "../chat/door.ts";
-import type { Submission } from "../chat/submission.ts";
+import type { SubmissionReply } from "../chat/reply.ts";
+import { type NewSubmission, Submitter } from "../chat/submitter.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { nearest } from "../nearest.ts";
 import { commandNamed, type LineCommand, lineCommands, type LineServices } from "./commands.ts";
 import { entryNames } from "./listed.ts";
-
-type SubmissionResult = Omit<EventOf<"reply">, "type" | "submission">;
 
 type LineOptions = {
   services: LineServices;
@@ -17,13 +15,10 @@ type LineOptions = {
   isSequence: boolean;
 };
 
-type NewSubmission = Submission extends infer S ? (S extends Submission ? Omit<S, "id"> : never) : never;
-
 /** A conversation for people: inputs become submissions, and their events what is shown. */
 export class LineChat {
   readonly #options: LineOptions;
-  readonly #submitted = new Mailbox<ChatLine>();
-  readonly #waiting = new Map<string, (result: SubmissionResult) => void>();
+  readonly #submitter = new Submitter();
   /** The latest events of some types: what commands tell. */
   readonly #latest = new Map<Event["type"], Event>();
   readonly #failed = Promise.withResolvers<never>();
@@ -46,7 +41,7 @@ export class LineChat {
 
   /** True while something is under way, if only the start. */
   get isBusy(): boolean {
-    return !this.isOpen || this.#isTurn || this.#waiting.size > 0;
+    return !this.isOpen || this.#isTurn || this.#submitter.isWaiting;
   }
 
   /** The number of turns that have begun here. */
@@ -60,16 +55,12 @@ export class LineChat {
 
   /** Everything that the inputs submit, until they end. */
   submissions(inputs: AsyncIterable<string>): AsyncGenerator<ChatLine, void> {
-    return this.#submitted.until(Promise.race([this.#read(inputs), this.#failed.promise]));
+    return this.#submitter.lines(Promise.race([this.#read(inputs), this.#failed.promise]));
   }
 
   /** Submits something; settles with its reply. */
-  submit(submission: NewSubmission): Promise<SubmissionResult> {
-    const id = Bun.randomUUIDv7();
-    const { promise, resolve } = Promise.withResolvers<SubmissionResult>();
-    this.#waiting.set(id, resolve);
-    this.#submitted.post({ submission: { id, ...submission } as Submission });
-    return promise;
+  submit(submission: NewSubmission): Promise<SubmissionReply> {
+    return this.#submitter.submit(submission);
   }
 
   /** The names of the user's prompts. */
@@ -90,18 +81,9 @@ export class LineChat {
         this.#isTurn = event.type === "turn.start";
         if (this.#isTurn) this.#turns++;
         return;
-      case "reply":
-        return this.#settle(event.submission, event);
-      case "rejected":
-        return this.#settle(event.submission, { status: "failed", error: { ...event.error, retryable: false } });
       default:
-        return;
+        return this.#submitter.see(event);
     }
-  }
-
-  #settle(id: string | undefined, result: SubmissionResult): void {
-    this.#waiting.get(id ?? "")?.(result);
-    this.#waiting.delete(id ?? "");
   }
 
   async #read(inputs: AsyncIterable<string>): Promise<void> {
