@@ -8,7 +8,7 @@ import { inMemory, isForLackOfSpace } from "../lib/session/database.ts";
 import { exportSession } from "../lib/session/export.ts";
 import { assertUsers } from "../lib/session/agents.ts";
 import { textOfParts } from "../lib/session/content.ts";
-import type { LoggedItem } from "../lib/session/item.ts";
+import { withoutRolledBack } from "../lib/session/standing.ts";
 import { sessionJson } from "../lib/session/json.ts";
 import type { SessionInfo } from "../lib/session/log.ts";
 import type { Family } from "../lib/session/removal.ts";
@@ -87,12 +87,7 @@ export async function usersSession(idOrPrefix: string): Promise<string> {
 /** The latest prompts and answers of a session, oldest first, each cut to so many lines. */
 export async function latestMessages(id: string, { count, lines: most }: { count: number; lines: number }) {
   await using store = openExisting();
-  const items: LoggedItem[] = [];
-  for (const item of store.read(store.find(id)).items) {
-    if (item.kind === "rollback") while ((items.at(-1)?.turn ?? 0) > item.turn) items.pop();
-    else items.push(item);
-  }
-  return items
+  return withoutRolledBack(store.read(store.find(id)).items)
     .flatMap((item) => {
       if (item.kind === "user") return [{ isPrompt: true, text: textOfParts(item.parts) }];
       if (item.kind !== "assistant") return [];
