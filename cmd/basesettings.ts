@@ -10,7 +10,11 @@ import type { Settings } from "../lib/conversation/settings.ts";
 import type { CommandOptions } from "./options.ts";
 
 /** Flags for the project and the policy of commands. */
-type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json"> & { readonly mcpConfig?: readonly string[] };
+type PolicyOptions = Omit<CommandOptions<"sandbox">, "command" | "json"> & {
+  readonly mcpConfig?: readonly string[];
+  /** Those that a client brings (`koda acp`). */
+  readonly clientServers?: Readonly<Record<string, unknown>>;
+};
 
 /** Settings of every command, whether a model or the user runs it. */
 type BaseSettings = Pick<
@@ -22,10 +26,10 @@ type BaseSettings = Pick<
 export async function baseSettings(options: PolicyOptions, overrides: Overrides = {}): Promise<BaseSettings> {
   const places = { env: process.env, home: homedir() };
   const root = rootOf(options.cd);
-  const { bare, trustProject: isTrusted, config: sets } = options;
+  const { bare, trustProject: isTrusted, config: sets, clientServers = {} } = options;
   const mcpFiles = options.mcpConfig?.map((file) => resolve(file)) ?? [];
   const all = { ...policyOf(options), ...overrides };
-  const loaded = await loadConfig({ ...places, root, bare, isTrusted, sets, mcpFiles, overrides: all });
+  const loaded = await loadConfig({ ...places, root, bare, isTrusted, sets, mcpFiles, clientServers, overrides: all });
   return {
     root,
     ...places,

@@ -12,10 +12,10 @@ import { report } from "./print.ts";
 import { settingsOf } from "./settings.ts";
 import { version } from "./version.ts";
 
-type ChatOptions = CommandOptions<"chat">;
+export type ChatOptions = CommandOptions<"chat">;
 
-/** The parts of every chat that come from the command line. */
-export function chatParts(options: ChatOptions) {
+/** The parts of every chat that come from the command line. `clientServers` are the MCP servers of a client. */
+export function chatParts(options: ChatOptions, clientServers: Readonly<Record<string, unknown>> = {}) {
   const run = asRun(options);
   const command = options.json ? "exec" : "chat";
   return {
@@ -24,7 +24,8 @@ export function chatParts(options: ChatOptions) {
     own: ownOutput(run),
     ownFiles: ownFiles(run),
     settings: async (changes: readonly SettingsChange[]) => {
-      return settingsOf(changes.reduce(withChange, { ...run, ...settled(run, run.cd) }), command);
+      const changed = changes.reduce(withChange, { ...run, ...settled(run, run.cd) });
+      return settingsOf({ ...changed, clientServers }, command);
     },
     history: historyOf(options),
     report: async (error: unknown) => void (await report(error)),

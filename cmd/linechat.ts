@@ -6,17 +6,14 @@ import { inputsOf } from "../lib/line/inputlines.ts";
 import { LineChat } from "../lib/line/linechat.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
 import type { Sink } from "../lib/sink/sink.ts";
-import { chatParts, rememberPrefix } from "./chatsettings.ts";
+import { type ChatOptions, chatParts, rememberPrefix } from "./chatsettings.ts";
 import { deliver, notifierFor } from "./deliver.ts";
 import { inputLines } from "./lines.ts";
 import { lineServices } from "./lineservices.ts";
-import type { CommandOptions } from "./options.ts";
 import { cassetteOf } from "./settings.ts";
 import type { Stopper } from "./signals.ts";
 import { sinkFor } from "./stdio.ts";
 import { isTerminal } from "./terminal.ts";
-
-type ChatOptions = CommandOptions<"chat">;
 
 /** A source of inputs, and its view of the events. */
 export type Person = {

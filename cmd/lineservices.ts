@@ -4,11 +4,8 @@ import { resolve } from "node:path";
 import { reasonOf, KodaError } from "../lib/errors.ts";
 import type { LineServices } from "../lib/line/commands.ts";
 import { rootOf } from "./basesettings.ts";
-import { forgetPrefix } from "./chatsettings.ts";
-import type { CommandOptions } from "./options.ts";
+import { type ChatOptions, forgetPrefix } from "./chatsettings.ts";
 import { projectConfig } from "./project.ts";
-
-type ChatOptions = CommandOptions<"chat">;
 
 const mostSessions = 10;
 

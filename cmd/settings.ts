@@ -12,7 +12,10 @@ import { resumeFlags } from "./resumeflags.ts";
 import { version } from "./version.ts";
 
 /** The settings of a run from flags, environment and configuration files. */
-export async function settingsOf(options: ExecOptions, command: Settings["command"] = "exec"): Promise<Settings> {
+export async function settingsOf(
+  options: ExecOptions & Pick<Parameters<typeof baseSettings>[0], "clientServers">,
+  command: Settings["command"] = "exec",
+): Promise<Settings> {
   const base = await baseSettings(options, overridesOf(options));
   const { root, loaded } = base;
   return {

@@ -153,7 +153,7 @@ export type McpTransport =
     };
 
 /** `flag --mode`, `environment KODA_MODEL`, `project .koda/config.json`, `user /home/me/.config/koda/config.json`. */
-export type Origin = `${"flag" | "environment" | "project" | "user"} ${string}` | "default";
+export type Origin = `${"flag" | "client" | "environment" | "project" | "user"} ${string}` | "default";
 
 export type LoadedConfig = {
   readonly config: Config;

@@ -9,7 +9,7 @@ import { formatPath } from "./keypath.ts";
 import { applyEnvironment, applyFlags, applySet, type Overrides } from "./overrides.ts";
 import { projectConfigFile, projectConfigName, userConfigFile, type UserEnvironment } from "./paths.ts";
 import { keys, typedKeys, type KeyName } from "./schema.ts";
-import { applyProjectServers, applyServersFile, forgetServers } from "./serverfiles.ts";
+import { applyClientServers, applyProjectServers, applyServersFile, forgetServers } from "./serverfiles.ts";
 import { ProjectTrust } from "./trust.ts";
 
 type ConfigRequest = UserEnvironment & {
@@ -23,6 +23,8 @@ type ConfigRequest = UserEnvironment & {
   readonly sets: readonly string[];
   /** The files of every `--mcp-config`, absolute. */
   readonly mcpFiles?: readonly string[];
+  /** The MCP servers that a client brings (`koda acp`), as such a file has them. */
+  readonly clientServers?: Readonly<Record<string, unknown>>;
   /** The values of other flags. */
   readonly overrides: Overrides;
 };
@@ -33,6 +35,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   const project = new ProjectTrust(request.isTrusted);
   if (!request.bare) await applyFiles(effective, request, project);
   for (const file of request.mcpFiles ?? []) await applyServersFile(effective, file, project);
+  applyClientServers(effective, request.clientServers ?? {}, project);
   applyEnvironment(effective, request.env);
   for (const set of request.sets) applySet(effective, set);
   applyFlags(effective, request.overrides);

@@ -23,6 +23,11 @@ export async function readMcpFile(
   return text === undefined ? undefined : mcpFileOf(await parseConfigText(text, fail), fail);
 }
 
+/** The same for what is no file. */
+export function serversIn(value: unknown, name: string): McpFile {
+  return mcpFileOf(value, configFault(name));
+}
+
 /** The names of a file's servers, whatever else is in it. */
 export async function serverNamesIn(file: string, name: string): Promise<string[]> {
   const fail = configFault(name);

@@ -7,7 +7,7 @@ import { configFault } from "./configfile.ts";
 import { setEntries, type EffectiveValues } from "./effective.ts";
 import type { ConfigEntry } from "./entries.ts";
 import { formatPath } from "./keypath.ts";
-import { readMcpFile, serverNamesIn } from "./mcpfile.ts";
+import { readMcpFile, serverNamesIn, serversIn } from "./mcpfile.ts";
 import { projectServersName } from "./paths.ts";
 import { typedKeys } from "./schema.ts";
 import type { ProjectTrust } from "./trust.ts";
@@ -32,6 +32,16 @@ export async function applyServersFile(effective: EffectiveValues, file: string,
   apply(effective, found, { trust, name: file, from: "flag --mcp-config" });
 }
 
+/** The servers that a client of koda brings. */
+export function applyClientServers(
+  effective: EffectiveValues,
+  servers: Readonly<Record<string, unknown>>,
+  trust: ProjectTrust,
+): void {
+  const name = "the client's MCP servers";
+  apply(effective, serversIn({ mcpServers: servers }, name), { trust, name, from: "client" });
+}
+
 /** A server of a nearer file replaces one of the same name as a whole: a part of it could send secrets of the other. */
 export function forgetServers(effective: EffectiveValues, entries: readonly ConfigEntry[]): void {
   const names = new Set(entries.flatMap(({ key, path }) => (key.startsWith("mcp.servers.") ? [path[2]] : [])));
@@ -40,7 +50,7 @@ export function forgetServers(effective: EffectiveValues, entries: readonly Conf
 }
 
 type Found = NonNullable<Awaited<ReturnType<typeof readMcpFile>>>;
-type Source = { trust: ProjectTrust; name: string; from: "project" | "flag --mcp-config" };
+type Source = { trust: ProjectTrust; name: string; from: "project" | "flag --mcp-config" | "client" };
 
 function apply(effective: EffectiveValues, { entries, ignored }: Found, { trust, name, from }: Source): void {
   for (const key of ignored) trust.skip(`${name}: ${key}`);
