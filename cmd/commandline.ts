@@ -20,6 +20,7 @@ function handlers(signals: () => Stopper): Handlers {
   return {
     exec: async (options, stopper = signals()) => (await import("./exec.ts")).exec(options, stopper),
     chat: async (options, stopper = signals()) => (await import("./chat.ts")).chat(options, stopper),
+    acp: async (options, stopper = signals()) => (await import("./acp.ts")).acp(options, stopper),
     review: async (options, stopper = signals()) => (await import("./review.ts")).review(options, stopper),
     "session list": async (options) => (await import("./session.ts")).listSessions(options),
     "session show": async (options) => (await import("./session.ts")).showSession(options),

@@ -1,4 +1,5 @@
 import {
+  acpFlags,
   chatFlags,
   grouped,
   helpFlag,
@@ -115,6 +116,25 @@ export const commands = {
       { line: "koda chat --last", about: "Go on with this directory's latest session" },
       { line: "printf 'fix the bug\\nwrite a test\\n' | koda chat", about: "A script: one turn after the other" },
       { line: 'echo \'{"op":"input","text":"hello"}\' | koda chat --json', about: "For programs" },
+    ],
+  },
+  acp: {
+    about: "Be the agent of an editor, by the Agent Client Protocol",
+    details:
+      "Reads requests on stdin and writes to stdout, until stdin ends. The client opens sessions in directories of its " +
+      "choice; the flags hold for all of them. docs/acp.md says how editors are told of koda.",
+    positionals: {},
+    flags: acpFlags,
+    runsModel: true,
+    exclusive: [
+      ["bare", "trust-project"],
+      ["no-sandbox", "net"],
+      ["no-sandbox", "deny-net"],
+    ],
+    needs: [{ flag: "verify-attempts", other: "verify" }],
+    examples: [
+      { line: "koda acp", about: "What an editor starts" },
+      { line: "koda acp --mode safe", about: "Each change needs the user's permission" },
     ],
   },
   review: {

@@ -277,6 +277,24 @@ export const chatFlags = {
   ...generalFlags,
 } as const satisfies Flags;
 
+const { cd: ____, ...ownAccess } = access;
+const { ephemeral, wait } = session;
+
+/** The flags of `koda acp`: those of a chat, but for what the client says. */
+export const acpFlags = {
+  ...model,
+  ...ownAccess,
+  ...calls,
+  ...sandbox,
+  ...trust,
+  ephemeral,
+  wait,
+  ...chatLimits,
+  ...notify,
+  ...configuration,
+  ...helpFlag,
+} as const satisfies Flags;
+
 /** A review reads only, and its answer has a form of its own. */
 const notForReview = [
   "file",

@@ -45,6 +45,19 @@ export async function models(options: CommandOptions<"models">, stop?: AbortSign
   return 0;
 }
 
+/** The models of all providers that can be used here, as `-m` takes them. */
+export async function usableModels(options: Parameters<typeof currentProject>[0]): Promise<string[]> {
+  const project = currentProject(options);
+  const { config } = await projectConfig(project);
+  const states = await Promise.all(
+    providersOf(config.providers, project.env).map((row) => stateOf(row, config, project.env)),
+  );
+  const lists = states
+    .filter(({ isUsable }) => isUsable)
+    .map(async (state) => (await describeAll(state, config)).map(({ name }) => `${state.provider.name}/${name}`));
+  return (await Promise.all(lists)).flat();
+}
+
 async function stateOf(provider: Provider, config: Config, env: Env): Promise<ProviderState> {
   const keyVariable = keyOf(provider, env)?.variable;
   const isLocal = isOnThisMachine(provider);

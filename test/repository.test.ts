@@ -44,10 +44,11 @@ describe("npm run build finds bun", () => {
  * everyone's. An edge that is not here is a decision to be made; one that is here and is not used any more is struck.
  */
 const edges: Readonly<Record<string, readonly string[]>> = {
-  cmd: "agents async chat config conversation egress engine files git line model review sandbox session shell sink system tools worktree".split(
+  cmd: "acp agents async chat config conversation egress engine files git line model review sandbox session shell sink system tools worktree".split(
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
+  acp: ["chat", "config", "engine", "session", "tools", "trust"],
   line: ["async", "chat", "config", "engine", "sink", "trust"],
   chat: ["async", "config", "conversation", "engine", "git", "review", "session", "system", "trust"],
   review: "async config conversation engine files git model sandbox session worktree".split(" "),

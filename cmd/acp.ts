@@ -1,0 +1,89 @@
+import { homedir } from "node:os";
+import { serveClient } from "../lib/acp/agent.ts";
+import type { ChatRequest } from "../lib/acp/session.ts";
+import { runChat } from "../lib/chat/chat.ts";
+import { databaseFile } from "../lib/config/paths.ts";
+import { Host } from "../lib/conversation/host.ts";
+import { Stores } from "../lib/conversation/stores.ts";
+import type { Event } from "../lib/engine/event.ts";
+import type { Outcome } from "../lib/engine/outcome.ts";
+import { exitByCode, KodaError } from "../lib/errors.ts";
+import { inMemory } from "../lib/session/database.ts";
+import { Reaper } from "../lib/shell/reaper.ts";
+import { OutputStream } from "../lib/sink/output.ts";
+import { type ChatOptions, chatParts, rememberPrefix } from "./chatsettings.ts";
+import { notifierFor } from "./deliver.ts";
+import { usableModels } from "./models.ts";
+import { printNote } from "./note.ts";
+import type { CommandOptions } from "./options.ts";
+import type { Stopper } from "./signals.ts";
+import { version } from "./version.ts";
+
+type AcpOptions = CommandOptions<"acp">;
+
+/** `koda acp`: the agent of an editor, or of another client of the Agent Client Protocol, until stdin ends. */
+export async function acp(options: AcpOptions, stopper: Stopper): Promise<number> {
+  await using stores = new Stores();
+  const hosts = new Set<Host>();
+  stopper.killNow = () => hosts.forEach((host) => host.killNow());
+  const reaper = new Reaper();
+  const database = options.ephemeral ? inMemory : databaseFile({ env: process.env, home: homedir() });
+  const { signal } = stopper.controller;
+  let models: Promise<readonly string[]> | undefined;
+  const services = {
+    version,
+    signal,
+    store: () => stores.open(database),
+    models: () => (models ??= usableModels(options)),
+    async *open(request: ChatRequest): AsyncGenerator<Event, void> {
+      const host = new Host({ stop: stoppedBy(signal), cassette: { loose: false }, reaper, stores });
+      hosts.add(host);
+      yield* chatFor(request, { options, host });
+      hosts.delete(host);
+    },
+  };
+  await serveClient(services, { input: Bun.stdin.stream(), output: standardOutput() });
+  return signal.aborted && signal.reason instanceof KodaError ? exitByCode[signal.reason.code] : 0;
+}
+
+/** A chat has limits of its own, which stop it alone. */
+function stoppedBy(signal: AbortSignal): AbortController {
+  const controller = new AbortController();
+  const stop = () => controller.abort(signal.reason);
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  return controller;
+}
+
+type Opening = { options: AcpOptions; host: Host };
+
+async function* chatFor(request: ChatRequest, { options, host }: Opening): AsyncGenerator<Event, void> {
+  const { cwd, resume, servers, lines, canAnswer } = request;
+  const chat: ChatOptions = { ...options, ...chatDefaults, cd: cwd, ...(resume !== undefined && { resume }) };
+  const { run: _, ...parts } = chatParts(chat, servers);
+  const notifier = await notifierFor(chat);
+  const task = { ...parts, lines, remember: rememberPrefix, canAnswer, conclude: async (outcome: Outcome) => outcome };
+  for await (const event of runChat(host, task)) {
+    notifier?.see(event);
+    // stdout is the client's.
+    if (event.type === "notice" && event.level !== "info") await printNote(`koda: ${event.message}`);
+    yield event;
+  }
+  await notifier?.finished();
+}
+
+/** The switches that make no difference here. */
+const chatDefaults = {
+  json: true,
+  last: false,
+  printSchema: false,
+  replayLoose: false,
+  quiet: false,
+  verbose: false,
+} as const;
+
+function standardOutput(): WritableStream<Uint8Array> {
+  const stdout = new OutputStream(1, "stdout");
+  const decoder = new TextDecoder();
+  return new WritableStream({ write: (bytes) => stdout.write(decoder.decode(bytes, { stream: true })) });
+}

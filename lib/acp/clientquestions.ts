@@ -1,0 +1,144 @@
+import type {
+  AgentContext,
+  CreateElicitationRequest,
+  PermissionOption,
+  RequestPermissionRequest,
+  SendRequestOptions,
+  SessionUpdate,
+} from "@agentclientprotocol/sdk";
+import type { Submitter } from "../chat/submitter.ts";
+import type { Event, EventOf } from "../engine/event.ts";
+import { messageOf } from "../errors.ts";
+import type { ApprovalDecision } from "../trust/approvaldecision.ts";
+import { visibleLine } from "../visible.ts";
+import type { Calls } from "./calls.ts";
+
+type QuestionOptions = {
+  client: AgentContext;
+  calls: Calls;
+  submitter: Submitter;
+  session: () => string;
+  update: (update: SessionUpdate) => Promise<void>;
+};
+
+type Approval = EventOf<"approval.request">;
+
+/** Passes a chat's questions on to the client. One that is closed in another way is withdrawn there. */
+export class ClientQuestions {
+  readonly #options: QuestionOptions;
+  readonly #open = new Map<string, AbortController>();
+
+  constructor(options: QuestionOptions) {
+    this.#options = options;
+  }
+
+  async see(event: Event): Promise<void> {
+    switch (event.type) {
+      case "approval.request":
+        return await this.#askForPermission(event);
+      case "approval.decision":
+        this.#withdraw(event.id);
+        return await this.#endOfHost(event);
+      case "question":
+        return this.#ask(event);
+      case "question.end":
+        return this.#withdraw(event.id);
+      default:
+        return;
+    }
+  }
+
+  async #askForPermission(asked: Approval): Promise<void> {
+    const { client, calls, submitter, session, update } = this.#options;
+    const { id, tool, input, rule, host, port } = asked;
+    const call =
+      host === undefined
+        ? { id: callOf(id), tool, input }
+        : { id, tool: "Connect to", input: { url: `${host}:${port}` } };
+    const pending = calls.pending(call, `Needs your approval: ${rule}`);
+    await update(pending.update);
+    const options = optionsFor(asked);
+    const request: RequestPermissionRequest = { sessionId: session(), toolCall: pending.shown, options };
+    this.#put(
+      id,
+      async (stop) => {
+        const { outcome } = await client.request("session/request_permission", request, stop);
+        const chosen =
+          outcome.outcome === "selected" ? options.find(({ optionId }) => optionId === outcome.optionId) : undefined;
+        const decision = (chosen?.optionId ?? "deny") as ApprovalDecision;
+        void submitter.submit({ op: "approve", call: id, decision });
+      },
+      (reason) => {
+        const feedback = `the client could not ask the user: ${reason}`;
+        void submitter.submit({ op: "approve", call: id, decision: "deny", feedback });
+      },
+    );
+  }
+
+  /** No event of a call tells how a question about a host has ended. */
+  async #endOfHost({ id, decision }: EventOf<"approval.decision">): Promise<void> {
+    if (!id.startsWith("network-")) return;
+    const isAllowed = decision !== "deny" && decision !== "abort";
+    const summary = isAllowed ? "Allowed for this session" : "Not allowed";
+    const ended = this.#options.calls.end({ id, ok: isAllowed, summary });
+    if (ended !== undefined) await this.#options.update(ended);
+  }
+
+  #ask({ id, question, options }: EventOf<"question">): void {
+    const { client, submitter, session } = this.#options;
+    const choices = options.map((option) => ({ const: option, title: option }));
+    const answer = { type: "string" as const, title: "Answer", ...(choices.length > 0 && { oneOf: choices }) };
+    const request: CreateElicitationRequest = {
+      sessionId: session(),
+      mode: "form",
+      message: question,
+      requestedSchema: { type: "object", properties: { answer }, required: ["answer"] },
+    };
+    const reply = (text: string) => void submitter.submit({ op: "answer", question: id, text });
+    this.#put(
+      id,
+      async (stop) => {
+        const response = await client.request("elicitation/create", request, stop);
+        const { answer: text } = ("content" in response ? (response.content ?? {}) : {}) as { answer?: unknown };
+        reply(response.action === "accept" && typeof text === "string" && text !== "" ? text : noAnswer);
+      },
+      () => reply(noAnswer),
+    );
+  }
+
+  #put(id: string, ask: (stop: SendRequestOptions) => Promise<void>, fail: (reason: string) => void): void {
+    const stop = new AbortController();
+    this.#open.set(id, stop);
+    ask({ cancellationSignal: stop.signal, stopWaitingOnCancel: true })
+      .catch((error: unknown) => {
+        if (!stop.signal.aborted) fail(messageOf(error));
+      })
+      .finally(() => this.#open.delete(id));
+  }
+
+  #withdraw(id: string): void {
+    this.#open.get(id)?.abort();
+  }
+}
+
+const noAnswer = "(the user gave no answer)";
+
+/** A call that has an id again is asked about as `id#2`. */
+function callOf(id: string): string {
+  return id.replace(/#\d+$/, "");
+}
+
+/** `abort` is the client's own cancellation. */
+function optionsFor({ tool, host, prefix, decisions }: Approval): PermissionOption[] {
+  const what = host === undefined ? tool : visibleLine(host);
+  const offered: Partial<Record<ApprovalDecision, Omit<PermissionOption, "optionId">>> = {
+    once: { kind: "allow_once", name: "Allow" },
+    session: { kind: "allow_always", name: `Allow ${what} in this session` },
+    prefix: { kind: "allow_always", name: `Always allow ${visibleLine(prefix ?? "")}` },
+    deny: { kind: "reject_once", name: "Deny" },
+  };
+  return decisions.flatMap((decision) => {
+    const option = offered[decision];
+    return option === undefined ? [] : [{ optionId: decision, ...option }];
+  });
+}
