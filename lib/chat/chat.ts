@@ -3,6 +3,7 @@ import { Approvals } from "../conversation/approvals.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
+import { Elicitations } from "../conversation/elicitations.ts";
 import { PendingApprovals } from "../conversation/pendingapprovals.ts";
 import { UserQuestions } from "../conversation/userquestions.ts";
 import type { Event } from "../engine/event.ts";
@@ -21,7 +22,7 @@ import type { ReviewOptions } from "./reviewturn.ts";
 import type { Submission, SubmissionOf } from "./submission.ts";
 
 type ChatTask = TaskEnd &
-  Omit<ChatSettings, "approvals" | "questions"> & {
+  Omit<ChatSettings, "approvals" | "questions" | "elicit"> & {
     lines: AsyncIterable<ChatLine>;
     /** The inputs of all chats; undefined for a chat that keeps nothing. */
     history: InputHistory | undefined;
@@ -47,6 +48,7 @@ class Chat {
   readonly #history: ChatTask["history"];
   readonly #pending: PendingApprovals;
   readonly #questions: UserQuestions | undefined;
+  readonly #elicitations: Elicitations | undefined;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
   readonly #posted = new Mailbox<Event>();
@@ -75,8 +77,9 @@ class Chat {
     };
     this.#pending = new PendingApprovals(questions);
     this.#questions = task.canAnswer ? new UserQuestions(questions) : undefined;
+    this.#elicitations = task.canAnswer ? new Elicitations(questions) : undefined;
     const approvals = new Approvals(remember && { pending: this.#pending, post, remember });
-    const asking = { approvals, questions: this.#questions };
+    const asking = { approvals, questions: this.#questions, elicit: this.#elicitations?.ask };
     this.#opened = new ChatConversation(host, { ...task, ...asking }, current);
     this.#door = new Door({
       kept: () => this.#conversation.parts.session.submissions,
@@ -123,6 +126,7 @@ class Chat {
       this.#queue.close();
       this.#pending.end("nobody can answer any more");
       this.#questions?.close();
+      this.#elicitations?.close();
     }
   }
 
@@ -146,6 +150,8 @@ class Chat {
         return this.#decide(job, submission);
       case "answer":
         return this.#answerQuestion(job, submission);
+      case "elicit":
+        return this.#answerServer(job, submission);
       case "tools.list":
       case "skills.list":
       case "prompts.list":
@@ -186,6 +192,11 @@ class Chat {
 
   #answerQuestion(job: Submitted, { question, text }: SubmissionOf<"answer">): void {
     const problem = this.#questions === undefined ? "No question is open" : this.#questions.answer(question, text);
+    this.#door.post(job, problem === undefined ? done() : refused("usage", problem));
+  }
+
+  #answerServer(job: Submitted, answer: SubmissionOf<"elicit">): void {
+    const problem = this.#elicitations === undefined ? "No question is open" : this.#elicitations.answer(answer);
     this.#door.post(job, problem === undefined ? done() : refused("usage", problem));
   }
 

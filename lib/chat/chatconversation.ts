@@ -10,6 +10,7 @@ import type { Settings } from "../conversation/settings.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import type { Outcome } from "../engine/outcome.ts";
+import type { Elicit } from "../tools/elicitation.ts";
 import { KodaError } from "../errors.ts";
 import type { Queue, Submitted } from "./queue.ts";
 import { done, replyTo } from "./reply.ts";
@@ -21,6 +22,7 @@ export type ChatSettings = {
   settings(changes: readonly SettingsChange[]): Promise<Settings>;
   approvals: Approvals;
   questions: UserQuestions | undefined;
+  elicit: Elicit | undefined;
 };
 
 /** The conversation that a chat has now: some changes of its settings take another one on the same session. */
@@ -162,8 +164,8 @@ export class ChatConversation {
   }
 
   async #openWith(settings: Settings, earlier: Earlier | undefined): Promise<Conversation> {
-    const { own, approvals, questions } = this.#settings;
-    const parts = { settings, own, approvals, questions, earlier };
+    const { own, approvals, questions, elicit } = this.#settings;
+    const parts = { settings, own, approvals, questions, elicit, earlier };
     return await openConversation(this.#host, parts, this.#host.signal);
   }
 

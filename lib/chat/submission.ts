@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { modes, networks } from "../config/config.ts";
+import { elicitationDecisions } from "../tools/elicitation.ts";
 import { approvalDecisions } from "../trust/approvaldecision.ts";
 import { nearest } from "../nearest.ts";
 
@@ -50,6 +51,12 @@ const shapes = [
     feedback: z.string().optional(),
   }),
   op("answer", { question: z.string(), text: z.string().min(1) }),
+  op("elicit", {
+    server: z.string(),
+    request: z.string(),
+    decision: z.enum(elicitationDecisions),
+    content: z.record(z.string(), z.unknown()).optional(),
+  }),
   op("shell", { command: z.string().min(1) }),
   op("compact", {}),
   op("undo", {}),

@@ -21,6 +21,8 @@ type Place = {
   settings: Pick<Settings, "version" | "root" | "env" | "loaded">;
   workspace: Workspace;
   allowance: Allowance;
+  /** The user can be asked in the name of a server. */
+  canElicit?: boolean;
   post: (event: Event) => void;
 };
 
@@ -46,7 +48,7 @@ export async function openServers(
 /** Starts servers where the calls of a run happen. */
 export async function startServers(
   configs: ServerConfigs,
-  { settings, workspace, allowance, post }: Place,
+  { settings, workspace, allowance, canElicit = false, post }: Place,
   signal: AbortSignal,
 ): Promise<Servers> {
   const { Servers } = await import("../mcp/servers.ts");
@@ -60,6 +62,7 @@ export async function startServers(
     start: (line, options) => shell.open(line, { ...options, env: { ...cachesIn(policy), ...options.env }, policy }),
     egress: { ...workspace.egress.ofTools, onRequest: (request) => workspace.connections.add(request) },
     writable: writableRoots(settings),
+    canElicit,
     mayStart: async () => (mayWrite ? workspace.guardWriter(signal) : undefined),
     warn: (message) => post({ type: "notice", level: "warn", code: "mcp", message }),
   });

@@ -46,6 +46,7 @@ type Place = {
   /** The agent that the run is. */
   agent: AgentDefinition | undefined;
   ask: AskUser | undefined;
+  canElicit: boolean;
   post: (event: Event) => void;
 };
 
