@@ -16,9 +16,10 @@ import { ChatTurn } from "./chatturn.ts";
 import { type ChatLine, Door } from "./door.ts";
 import type { InputHistory } from "./inputhistory.ts";
 import { listFor } from "./listing.ts";
-import { beginsTurn, isOp, type Submitted, type SubmittedOf, Queue } from "./queue.ts";
+import { beginsTurn, isOp, type Submitted, Queue } from "./queue.ts";
 import { byOutcome, cancelled, done, refused, type SubmissionReply } from "./reply.ts";
 import type { ReviewOptions } from "./reviewturn.ts";
+import { readSkills } from "./skillslist.ts";
 import type { Submission, SubmissionOf } from "./submission.ts";
 
 type ChatTask = TaskEnd &
@@ -53,9 +54,9 @@ class Chat {
   readonly #queue = new Queue();
   readonly #posted = new Mailbox<Event>();
   readonly #door: Door;
-  /** The commands of the user's that run beside a turn. */
+  /** Commands of the user's and others that are carried out beside a turn. */
   readonly #commands = new Set<Promise<void>>();
-  /** Stops all commands of the user's. */
+  /** Stops all of them. */
   #stopCommands = new AbortController();
   #turn: ChatTurn | undefined;
   /** Stops what is carried out between turns. */
@@ -152,17 +153,20 @@ class Chat {
         return this.#answerQuestion(job, submission);
       case "elicit":
         return this.#answerServer(job, submission);
-      case "tools.list":
       case "skills.list":
+        if (submission.cwds === undefined && submission.reload !== true) return this.#list(job, submission.op);
+        return this.#runBeside(job, async () => readSkills(this.#opened, submission.cwds));
+      case "tools.list":
       case "prompts.list":
       case "agents.list":
       case "mcp.list":
-        return this.#door.post(job, done(listFor(submission.op, this.#conversation)));
+        return this.#list(job, submission.op);
       case "history.add":
       case "history.get":
         return this.#door.post(job, this.#remember(submission));
       case "shell":
-        return this.#turn?.isOpen === true && isOp(job, "shell") ? this.#runBeside(job) : this.#queue.add(job);
+        if (this.#turn?.isOpen !== true || !isOp(job, "shell")) return this.#queue.add(job);
+        return this.#runBeside(job, async (signal) => shellResult(this.#conversation, job, signal));
       case "input":
       case "settings":
       case "compact":
@@ -188,6 +192,10 @@ class Chat {
     const stop = this.#turn?.stop ?? this.#step;
     stop?.abort(reason);
     return stop !== undefined;
+  }
+
+  #list(job: Submitted, op: Parameters<typeof listFor>[0]): void {
+    this.#door.post(job, done(listFor(op, this.#conversation)));
   }
 
   #answerQuestion(job: Submitted, { question, text }: SubmissionOf<"answer">): void {
@@ -284,10 +292,10 @@ class Chat {
     yield* turn.changeSettings();
   }
 
-  /** The command of a user while a turn runs: the model reads of it before its next request. */
-  #runBeside(job: SubmittedOf<"shell">): void {
+  /** Carries out at once what takes longer, beside a turn that may run. */
+  #runBeside(job: Submitted, work: (signal: AbortSignal) => Promise<unknown>): void {
     job.kept.take(job.id);
-    const running = this.#answerShell(job);
+    const running = this.#answerWith(job, work);
     this.#commands.add(running);
     void running.finally(() => {
       this.#commands.delete(running);
@@ -295,10 +303,10 @@ class Chat {
     });
   }
 
-  async #answerShell(job: SubmittedOf<"shell">): Promise<void> {
+  async #answerWith(job: Submitted, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     const signal = AbortSignal.any([this.#host.signal, this.#stopCommands.signal]);
     try {
-      this.#door.post(job, done(await shellResult(this.#conversation, job, signal)));
+      this.#door.post(job, done(await work(signal)));
     } catch (error) {
       this.#door.post(job, byOutcome(outcomeOfError(error, this.#host.signal, "")));
     }

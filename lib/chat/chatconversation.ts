@@ -94,6 +94,11 @@ export class ChatConversation {
     }
   }
 
+  /** The settings that hold now, or would in another directory. */
+  async settingsIn(cwd: string | undefined): Promise<Settings> {
+    return await this.#settings.settings([...this.#changes, ...(cwd === undefined ? [] : [{ cwd }])]);
+  }
+
   /** Restarts the MCP servers, as the configuration has them now. */
   async *refresh(config: string | undefined, signal: AbortSignal): AsyncGenerator<Event, unknown> {
     const change: SettingsChange = config === undefined ? {} : { mcp_config: config };

@@ -63,7 +63,7 @@ const shapes = [
   op("rollback", { turns: z.int().min(1, "num_turns must be >= 1"), files: z.boolean().optional() }),
   op("review", { target: target.optional(), hint: z.string().min(1).optional() }),
   op("tools.list", {}),
-  op("skills.list", {}),
+  op("skills.list", { cwds: z.array(z.string().min(1)).optional(), reload: z.boolean().optional() }),
   op("prompts.list", {}),
   op("agents.list", {}),
   op("mcp.list", {}),
