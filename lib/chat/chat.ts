@@ -14,6 +14,7 @@ import { betweenTurns, shellResult } from "./betweenturns.ts";
 import { ChatConversation, type ChatSettings } from "./chatconversation.ts";
 import { ChatTurn } from "./chatturn.ts";
 import { type ChatLine, Door } from "./door.ts";
+import { EarlyLines } from "./earlylines.ts";
 import type { InputHistory } from "./inputhistory.ts";
 import { listFor } from "./listing.ts";
 import { beginsTurn, isOp, type Submitted, Queue } from "./queue.ts";
@@ -44,7 +45,7 @@ export async function* runChat(host: Host, task: ChatTask): AsyncGenerator<Event
 /** Carries out what is submitted: at once, in the running turn, or between turns. Each has one reply. */
 class Chat {
   readonly #host: Host;
-  readonly #lines: ChatTask["lines"];
+  readonly #lines: EarlyLines;
   readonly #review: ReviewOptions;
   readonly #history: ChatTask["history"];
   readonly #pending: PendingApprovals;
@@ -66,7 +67,7 @@ class Chat {
 
   constructor(host: Host, task: ChatTask, current: Current) {
     this.#host = host;
-    this.#lines = task.lines;
+    this.#lines = new EarlyLines(task.lines);
     this.#review = { version: task.version, own: task.ownFiles };
     this.#history = task.history;
     const { remember } = task;
@@ -91,7 +92,7 @@ class Chat {
   }
 
   async *events(): AsyncGenerator<Event, Outcome> {
-    yield* this.#opened.open();
+    yield* this.#opened.open(this.#lines.interrupt);
     await this.#door.takeUp();
     const wake = () => {
       this.#pending.end("the chat was stopped");
@@ -119,7 +120,7 @@ class Chat {
 
   async #read(): Promise<void> {
     try {
-      for await (const line of this.#lines) {
+      for await (const line of this.#lines.take()) {
         if (this.#isStopped) return;
         await this.#door.receive(line);
       }
@@ -140,7 +141,7 @@ class Chat {
     const { submission } = job;
     switch (submission.op) {
       case "interrupt":
-        return this.#door.post(job, done({ interrupted: this.#interrupt("The turn was interrupted") }));
+        return this.#door.post(job, done({ interrupted: this.#interruptAll() }));
       case "shutdown":
         this.#isStopped = true;
         this.#interrupt("The chat was shut down");
@@ -180,6 +181,16 @@ class Chat {
       default:
         submission satisfies never;
     }
+  }
+
+  /** Ends the turn, or the one that was about to begin. False when there was nothing to end. */
+  #interruptAll(): boolean {
+    const wasStart = this.#lines.isOfStart();
+    if (this.#interrupt("The turn was interrupted")) return true;
+    const due = this.#queue.takeTurn();
+    if (due === undefined) return wasStart;
+    this.#door.post(due, cancelled("The turn was interrupted before it began", "interrupted"));
+    return true;
   }
 
   /** Ends the turn. A question that is open is denied, so that the call is told and counted. */

@@ -25,6 +25,14 @@ export type ChatSettings = {
   elicit: Elicit | undefined;
 };
 
+type Clearing = { last: Outcome; queue: Queue; signal: AbortSignal };
+
+type Opening = {
+  earlier?: Earlier;
+  /** Ends the start of the MCP servers. */
+  interrupt: AbortSignal;
+};
+
 /** The conversation that a chat has now: some changes of its settings take another one on the same session. */
 export class ChatConversation {
   readonly #host: Host;
@@ -53,11 +61,12 @@ export class ChatConversation {
     return this.#verify;
   }
 
-  async *open(): AsyncGenerator<Event, void> {
+  /** The interrupt ends the start of its MCP servers. */
+  async *open(interrupt: AbortSignal): AsyncGenerator<Event, void> {
     const settings = await this.#settings.settings([]);
     this.#verify = settings.verify;
     this.#host.clocks.start(settings.loaded.config.limits);
-    yield* this.#open(settings);
+    yield* this.#open(settings, { interrupt });
   }
 
   /** Settings hold from the next turn, all of them or none. */
@@ -67,7 +76,7 @@ export class ChatConversation {
     const isInPlace = Object.values(others).every((value) => value === undefined);
     const isModel = model !== undefined || effort !== undefined;
     const connected = isInPlace && isModel ? await this.conversation.parts.withModel?.(settings) : undefined;
-    if (!isInPlace || (isModel && connected === undefined)) yield* this.#reopen(settings);
+    if (!isInPlace || (isModel && connected === undefined)) yield* this.#reopen(settings, signal);
     else {
       if (mode !== undefined) yield* this.#changeMode(settings, signal);
       this.conversation.change(connected ?? {});
@@ -110,22 +119,22 @@ export class ChatConversation {
   }
 
   /** The same session in another sandbox, or with another model. What runs in the old sandbox would end with it. */
-  async *#reopen(settings: Settings): AsyncGenerator<Event, void> {
+  async *#reopen(settings: Settings, interrupt: AbortSignal): AsyncGenerator<Event, void> {
     const before = this.conversation;
     assertIdle(before);
     const old = await this.#settings.settings(this.#changes);
     const earlier = before.handOver();
     yield* before.parts.events.until(before[Symbol.asyncDispose]());
     try {
-      yield* this.#open(settings, earlier);
+      yield* this.#open(settings, { earlier, interrupt });
     } catch (error) {
-      yield* this.#orLost(this.#open(old, earlier));
+      yield* this.#orLost(this.#open(old, { earlier, interrupt }));
       throw error;
     }
   }
 
   /** Another session, which goes on with what was submitted to this one. */
-  async *clear(job: Submitted, { last, queue }: { last: Outcome; queue: Queue }): AsyncGenerator<Event, unknown> {
+  async *clear(job: Submitted, { last, queue, signal: interrupt }: Clearing): AsyncGenerator<Event, unknown> {
     const before = this.conversation;
     assertIdle(before);
     const settings = await this.#settings.settings(this.#changes);
@@ -134,7 +143,7 @@ export class ChatConversation {
     // Closed last: an empty session is deleted with its submissions.
     await using _ = session;
     yield* before.parts.events.until(before[Symbol.asyncDispose]());
-    const opening = this.#openWith({ ...settings, session: { kind: "new" } }, earlier);
+    const opening = this.#openWith({ ...settings, session: { kind: "new" } }, { earlier, interrupt });
     const opened = await opening.catch((error: unknown) => {
       throw (this.#lost = error);
     });
@@ -164,13 +173,13 @@ export class ChatConversation {
     }
   }
 
-  async *#open(settings: Settings, earlier?: Earlier): AsyncGenerator<Event, void> {
-    yield* this.#begin(await this.#openWith(settings, earlier));
+  async *#open(settings: Settings, opening: Opening): AsyncGenerator<Event, void> {
+    yield* this.#begin(await this.#openWith(settings, opening));
   }
 
-  async #openWith(settings: Settings, earlier: Earlier | undefined): Promise<Conversation> {
+  async #openWith(settings: Settings, opening: Opening): Promise<Conversation> {
     const { own, approvals, questions, elicit } = this.#settings;
-    const parts = { settings, own, approvals, questions, elicit, earlier };
+    const parts = { settings, own, approvals, questions, elicit, ...opening };
     return await openConversation(this.#host, parts, this.#host.signal);
   }
 

@@ -52,12 +52,14 @@ type ConversationOptions = {
   approvals?: Approvals | undefined;
   questions?: UserQuestions | undefined;
   elicit?: Elicit | undefined;
+  /** Ends the start of the MCP servers. */
+  interrupt?: AbortSignal | undefined;
 };
 
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
-  { settings: given, track, soon = false, ...others }: ConversationOptions,
+  { settings: given, track, soon = false, interrupt, ...others }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Conversation> {
   await using held = new AsyncDisposableStack();
@@ -79,7 +81,7 @@ export async function openConversation(
   const opening = { host, session, settings, definitions, agent, connected, post };
   const { allowance, workspace } = await openProject(opening, held);
   const asks = { ask: asking(others.questions), canElicit: others.elicit !== undefined };
-  const place = { settings, workspace, allowance, info, edit, definitions, agent, ...asks, post };
+  const place = { settings, workspace, allowance, info, edit, definitions, agent, ...asks, interrupt, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const choice = toolChoice(settings);

@@ -26,7 +26,11 @@ type Place = {
   post: (event: Event) => void;
 };
 
-export type ServerPlace = Place & { settings: Settings };
+export type ServerPlace = Place & {
+  settings: Settings;
+  /** Aborted when the user does not want to wait for them any more. */
+  interrupt?: AbortSignal | undefined;
+};
 
 /** Starts the MCP servers, and settles when the first request may be sent. Without any, their code is not loaded. */
 export async function openServers(
@@ -39,7 +43,7 @@ export async function openServers(
   if (configs.size === 0) return undefined;
   await using held = new AsyncDisposableStack();
   const servers = held.use(await startServers(configs, place, signal));
-  await servers.ready(signal);
+  await servers.ready(signal, place.interrupt);
   await assertNames(settings, servers);
   held.move();
   return servers;

@@ -48,6 +48,7 @@ type Place = {
   ask: AskUser | undefined;
   canElicit: boolean;
   post: (event: Event) => void;
+  interrupt: AbortSignal | undefined;
 };
 
 /** Settles when the first request may be sent. */

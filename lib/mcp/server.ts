@@ -55,6 +55,14 @@ export class Server implements AsyncDisposable {
     return this.#state;
   }
 
+  /** Ends a first attempt that is not over: it is not used then. */
+  giveUp(): void {
+    if (this.#state.status !== "connecting") return;
+    this.#state = { status: "failed", error: "its start was interrupted" };
+    this.#life.abort();
+    this.#firstAttempt.resolve();
+  }
+
   /** Undefined until it has been connected once. */
   get features(): ServerFeatures | undefined {
     return this.#features;
@@ -135,7 +143,9 @@ export class Server implements AsyncDisposable {
         onListChanged: () => void this.#refresh(),
         onElicit: async (params, stop) => this.#elicitor.ask(params, stop),
       });
-      this.#features = await this.#featuresNow(connection.client);
+      const features = await this.#featuresNow(connection.client);
+      signal.throwIfAborted();
+      this.#features = features;
       this.#connection = connection;
       this.#state = { status: "connected" };
       this.#firstAttempt.resolve();
