@@ -1,6 +1,6 @@
 import { Mailbox } from "../async/mailbox.ts";
 import type { ChatLine } from "../chat/door.ts";
-import type { Submission } from "../chat/submission.ts";
+import type { SettingsChange, Submission } from "../chat/submission.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { nearest } from "../nearest.ts";
@@ -26,6 +26,7 @@ export class LineChat {
   readonly #waiting = new Map<string, (result: SubmissionResult) => void>();
   /** The latest events of some types: what commands tell. */
   readonly #latest = new Map<Event["type"], Event>();
+  readonly #changes: SettingsChange[] = [];
   readonly #failed = Promise.withResolvers<never>();
   #isTurn = false;
   #turns = 0;
@@ -54,6 +55,11 @@ export class LineChat {
     return this.#turns;
   }
 
+  /** The changes of settings that were made here. */
+  get changes(): readonly SettingsChange[] {
+    return this.#changes;
+  }
+
   latest<T extends Event["type"]>(type: T): EventOf<T> | undefined {
     return this.#latest.get(type) as EventOf<T> | undefined;
   }
@@ -70,6 +76,13 @@ export class LineChat {
     this.#waiting.set(id, resolve);
     this.#submitted.post({ submission: { id, ...submission } as Submission });
     return promise;
+  }
+
+  /** Changes settings; settles with the reply. */
+  async change(settings: SettingsChange): Promise<SubmissionResult> {
+    const reply = await this.submit({ op: "settings", ...settings });
+    if (reply.status === "done") this.#changes.push(settings);
+    return reply;
   }
 
   /** The names of the user's prompts. */
