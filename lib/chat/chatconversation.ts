@@ -72,6 +72,7 @@ export class ChatConversation {
   /** Settings hold from the next turn, all of them or none. */
   async *change(change: SettingsChange, signal = this.#host.signal): AsyncGenerator<Event, unknown> {
     const settings = await this.#settings.settings([...this.#changes, change]);
+    const { root } = this.conversation.parts.workspace.policy;
     const { mode, model, effort, verify: _, ...others } = change;
     const isInPlace = Object.values(others).every((value) => value === undefined);
     const isModel = model !== undefined || effort !== undefined;
@@ -82,6 +83,7 @@ export class ChatConversation {
       this.conversation.change(connected ?? {});
     }
     this.#changes.push(change);
+    if (settings.root !== root) this.#settings.approvals.forget();
     this.#verify = settings.verify;
     const { name, provider } = this.conversation.stance.info;
     return { model: name, provider, mode: this.conversation.authority.mode, cwd: settings.root };
@@ -115,6 +117,7 @@ export class ChatConversation {
     const settings = await this.#settings.settings([...this.#changes, change]);
     yield* events.until(refreshServers(this.conversation, settings, signal));
     this.#changes.push(change);
+    this.#settings.approvals.forgetServers();
     return { servers: servers.statuses };
   }
 
@@ -152,6 +155,7 @@ export class ChatConversation {
     const reply = JSON.stringify(replyTo(job.id, done({ session: id })));
     submissions.adopt(session.id, { id: job.id, reply });
     for (const each of [job, ...queue.waiting]) each.kept = submissions;
+    this.#settings.approvals.forget();
     yield* this.#begin(opened);
     session.submissions.tell(job.id);
     return { session: id };

@@ -86,11 +86,11 @@ export class Questions {
     if (place !== undefined)
       return [
         `? May this run connect to ${visibleLine(place)}? (rule: ${visibleLine(rule)}${rest})`,
-        "  y, a: until the chat ends · n: no · f: no, and why",
+        "  y, a: for this session · n: no · f: no, and why",
       ].join("\n");
     const meanings = [
       "y: once",
-      decisions.includes("session") && `a: such calls of ${tool}, until the chat ends`,
+      decisions.includes("session") && `a: such calls of ${tool}, for this session`,
       prefix !== undefined && `p: commands that begin with "${prefix}", from now on`,
       "n: no",
       "f: no, and what to do instead",
