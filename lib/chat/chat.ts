@@ -167,6 +167,7 @@ class Chat {
         return this.#door.post(job, this.#remember(submission));
       case "shell":
         if (this.#turn?.isOpen !== true || !isOp(job, "shell")) return this.#queue.add(job);
+        job.kept.take(job.id);
         return this.#runBeside(job, async (signal) => shellResult(this.#conversation, job, signal));
       case "input":
       case "settings":
@@ -305,7 +306,6 @@ class Chat {
 
   /** Carries out at once what takes longer, beside a turn that may run. */
   #runBeside(job: Submitted, work: (signal: AbortSignal) => Promise<unknown>): void {
-    job.kept.take(job.id);
     const running = this.#answerWith(job, work);
     this.#commands.add(running);
     void running.finally(() => {

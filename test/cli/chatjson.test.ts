@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
 import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openChat, promptsOf, startChat } from "../support/chat.ts";
@@ -403,6 +404,23 @@ test("lists answer at once, also while a turn runs", async () => {
     expect(await chat.ask({ op, id: op })).toMatchObject({ status: "done" });
   goOn.resolve();
   await chat.finish();
+});
+
+test("a list is not kept, and made again when it is submitted again", async () => {
+  await using chat = await openChat([say("1")]);
+  const ask = { op: "tools.list", id: "t" };
+  const first = await chat.ask(ask);
+  await chat.ask({ op: "skills.list", id: "s", reload: true });
+  await chat.ask(input("one"));
+  expect(await chat.ask(ask)).toMatchObject({ status: "done", result: first.result });
+  await chat.finish();
+  using db = new Database(join(chat.place.home, ".local/share/koda/koda.db"));
+  const kept = db.query("SELECT id, state, reply IS NULL AS forgotten FROM submission ORDER BY number").all();
+  expect(kept).toEqual([
+    { id: "t", state: "answered", forgotten: 1 },
+    { id: "s", state: "answered", forgotten: 1 },
+    { id: "one", state: "answered", forgotten: 0 },
+  ]);
 });
 
 describe("skills.list", () => {
