@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { openChat } from "../support/chat.ts";
 import { exec, type Line } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
-import { modern } from "../support/mcp-packages.ts";
+import { modern, packaged, startEverything } from "../support/mcp-packages.ts";
 import { call, type Entry, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { configure, makePlace } from "../support/place.ts";
@@ -48,7 +48,10 @@ const tools = (["elicit", "drop", "withdraw", "require", "hang"] as const).map((
 const elicit = (ask?: unknown) => call("s__elicit", ask === undefined ? {} : { ask });
 
 /** A chat with a server that asks, whose first input is under way. */
-async function open(script: readonly Entry[], { args = [] as readonly string[], server = serverOf({ tools }) } = {}) {
+async function open(
+  script: readonly Entry[],
+  { args = [] as readonly string[], server = serverOf({ tools }) as Record<string, unknown> } = {},
+) {
   const place = makePlace();
   configure(place, { mcp: { servers: { s: server } } });
   const chat = await openChat(script, { place, args });
@@ -160,6 +163,34 @@ test.each([
   const { events } = await chat.finish();
   expect(resultsIn(events)).toMatchObject([{ ok: true, summary: said }]);
 });
+
+test.each(["stdio", "http"])(
+  "the reference server asks over %s, for a form of all kinds and for a page",
+  async (way) => {
+    await using place = makePlace();
+    await using http = way === "http" ? await startEverything(place) : undefined;
+    const script = [
+      call("s__trigger-elicitation-request"),
+      call("s__trigger-url-elicitation", { url: "https://example.com/x", message: "Look" }),
+      say("done"),
+    ];
+    const server = http === undefined ? packaged("everything") : { url: http.url, required: true };
+    await using chat = await open(script, { server });
+    const form = await chat.request();
+    const content = { name: "Ada", birthdate: "1815-12-10", titledMultipleSelectEnum: ["fish-1", "fish-3"] };
+    const wrong = await chat.answer(form.id, "accept", { ...content, birthdate: "10.12.1815" });
+    expect(wrong).toMatchObject({ status: "failed" });
+    await chat.answer(form.id, "accept", content);
+    const { id, host } = await chat.request();
+    expect(host).toBe("example.com");
+    await chat.answer(id, "accept");
+    await chat.reply("go");
+    const { events } = await chat.finish();
+    const [filled, visited] = resultsIn(events).map(({ summary }) => summary);
+    expect(JSON.parse(filled?.split("Raw result: ")[1] ?? "")).toEqual({ action: "accept", content });
+    expect(visited).toContain("completed the URL elicitation");
+  },
+);
 
 test("the time of the user counts neither for the call nor as idle", async () => {
   const options = { args: ["--idle-timeout", "1s"], server: serverOf({ tools }, { call_timeout: "1s" }) };
