@@ -186,7 +186,7 @@ class Chat {
 
   /** Ends the turn, or the one that was about to begin. False when there was nothing to end. */
   #interruptAll(): boolean {
-    const wasStart = this.#lines.isOfStart();
+    const wasStart = this.#lines.takeInterrupt();
     if (this.#interrupt("The turn was interrupted")) return true;
     const due = this.#queue.takeTurn();
     if (due === undefined) return wasStart;

@@ -27,8 +27,8 @@ export class EarlyLines {
     return this.#lines.until(this.#reading);
   }
 
-  /** True for the interrupt that has ended the start. */
-  isOfStart(): boolean {
+  /** True once: for the interrupt that has ended the start. */
+  takeInterrupt(): boolean {
     const isDue = this.#isDue;
     this.#isDue = false;
     return isDue;
