@@ -27,15 +27,20 @@ async function callOverhead(): Promise<Figure> {
   await using shell = makeShell();
   await using server = new Server("s", configOf(echo), surroundingsOf(shell));
   await server.attempted;
-  const bare = newClient({ version: "0", root: "/", onListChanged: () => {} });
+  const bare = newClient({
+    version: "0",
+    root: "/",
+    onListChanged: () => {},
+    onElicit: async () => ({ action: "decline" }),
+    canElicit: false,
+  });
   await bare.connect(new StdioTransport((stderr) => shell.open(lineOf(echo), { stderr })));
   const context = callContext(shell);
-  const { signal } = context;
   const [koda = [], library = []] = await interleaved(
     calls,
     () =>
       timed(async () =>
-        resultOf(await server.call("echo", { text: "hello" }, { signal, onProgress: () => {} }), context),
+        resultOf(await server.call("echo", { text: "hello" }, { context, onProgress: () => {} }), context),
       ),
     () => timed(async () => bare.callTool({ name: "echo", arguments: { text: "hello" } })),
   );
@@ -74,6 +79,7 @@ function surroundingsOf(shell: Shell): ConstructorParameters<typeof Server>[2] {
     start: (line, options) => shell.open(line, options),
     egress: { rules: rulesOf(), onRequest: () => {} },
     writable: [],
+    canElicit: false,
     mayStart: async () => {},
     warn: () => {},
   };

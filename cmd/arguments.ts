@@ -66,7 +66,7 @@ function scan(command: NamedCommand, argv: readonly string[]): Scan {
       words.push(...rest);
       break;
     }
-    if (!word.startsWith("-") || word === "-") {
+    if (!word.startsWith("-") || word === "-" || isNegative(word, command, words.length)) {
       words.push(word);
       if (lineAt < 0 || words.length <= lineAt) continue;
       words.push(...unambiguous(command, words, rest));
@@ -85,6 +85,11 @@ function scan(command: NamedCommand, argv: readonly string[]): Scan {
     }
   }
   return { given, words, literalFrom };
+}
+
+/** A number in the place of one. */
+function isNegative(word: string, { positionals }: NamedCommand, at: number): boolean {
+  return /^-\d/.test(word) && Object.values(positionals)[at]?.value.isNumber === true;
 }
 
 /** Without `--`, a flag after the program may be meant for either. */

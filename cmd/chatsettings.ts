@@ -72,6 +72,19 @@ function asRun(options: ChatOptions): ExecOptions {
 
 type Lists = Pick<ExecOptions, "allowWrite" | "allowRead" | "denyRead">;
 
+/** The command line of a chat after these changes of its settings. */
+export function changedOptions(options: ChatOptions, changes: readonly SettingsChange[]): ChatOptions {
+  const run = asRun(options);
+  const { verify: _, ...others } = options;
+  const {
+    image: __,
+    stream: ___,
+    failOn: ____,
+    ...changed
+  } = changes.reduce(withChange, { ...run, ...settled(run, run.cd) });
+  return { ...others, ...changed };
+}
+
 /** The command line of a chat with a change of its settings. */
 function withChange(options: ExecOptions, change: SettingsChange): ExecOptions {
   const { model, mode, cwd, effort, net, verify } = change;

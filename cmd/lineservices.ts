@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { reasonOf, KodaError } from "../lib/errors.ts";
 import type { LineServices } from "../lib/line/commands.ts";
 import { rootOf } from "./basesettings.ts";
-import { type ChatOptions, forgetPrefix } from "./chatsettings.ts";
+import { changedOptions, type ChatOptions, forgetPrefix } from "./chatsettings.ts";
 import { projectConfig } from "./project.ts";
 
 const mostSessions = 10;
@@ -18,8 +18,8 @@ export function lineServices(options: ChatOptions, goOn: (next: ChatOptions) => 
       const { sessionsHere } = await import("./session.ts");
       return (await sessionsHere(project.root, mostSessions)) || "No sessions in this directory";
     },
-    async goOn(how, session) {
-      const { session: _, resume: __, fork: ___, ...others } = options;
+    async goOn(how, session, changes) {
+      const { session: _, resume: __, fork: ___, ...others } = changedOptions(options, changes);
       if (others.ephemeral) throw new KodaError("usage", "A chat with --ephemeral cannot go on with another session");
       const { usersSession } = await import("./session.ts");
       goOn({ ...others, last: false, [how]: await usersSession(session) });

@@ -15,6 +15,8 @@ export type ArgumentType<T> = {
   readonly secret?: true;
   /** Usually several words, which need quotes. */
   readonly sentence?: true;
+  /** As an argument, `-1` is a wrong number and no flag. */
+  readonly isNumber?: true;
   /** A message for an empty value, instead of "expected …". */
   readonly ifEmpty?: string;
 };
@@ -139,7 +141,8 @@ export const count: ArgumentType<number> = {
 /** Zero is refused with a message of its own. */
 export const turns: ArgumentType<number> = {
   placeholder: "N",
-  expected: "a number of turns",
+  expected: "a number of turns, 1 or more",
+  isNumber: true,
   read: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : undefined),
 };
 

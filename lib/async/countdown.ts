@@ -4,6 +4,8 @@ export class Countdown implements Disposable {
   #leftMs: number;
   #startedAt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The pauses that have not ended. */
+  #pauses = 0;
 
   constructor(ms: number) {
     this.#leftMs = ms;
@@ -16,18 +18,22 @@ export class Countdown implements Disposable {
 
   /** The result of work that takes none of the time. */
   async without<T>(work: () => Promise<T>): Promise<T> {
-    clearTimeout(this.#timer);
-    this.#leftMs -= performance.now() - this.#startedAt;
+    if (this.#pauses++ === 0) this.#stop();
     try {
       return await work();
     } finally {
-      this.#start();
+      if (--this.#pauses === 0) this.#start();
     }
   }
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
     this.#leftMs = Infinity;
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#leftMs -= performance.now() - this.#startedAt;
   }
 
   #start(): void {

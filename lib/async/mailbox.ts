@@ -11,9 +11,9 @@ export class Mailbox<T> {
     this.#wake.resolve();
   }
 
-  /** Everything that has arrived. */
+  /** Everything that has arrived. A reader that leaves loses nothing that it has not seen. */
   *drain(): Generator<T, void> {
-    yield* this.#waiting.splice(0);
+    while (this.#waiting.length > 0) yield this.#waiting.shift() as T;
   }
 
   /** The result of the work. Values that arrive meanwhile come out at once, and all of them before the result. */
@@ -25,7 +25,7 @@ export class Mailbox<T> {
     };
     work.then(finish, finish);
     while (true) {
-      while (this.#waiting.length > 0) yield* this.drain();
+      yield* this.drain();
       if (isOver) return await work;
       await this.#wake.promise;
       this.#wake = Promise.withResolvers<void>();

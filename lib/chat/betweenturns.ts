@@ -44,7 +44,7 @@ export async function* betweenTurns(
       if (queue.waiting.some((other) => isOp(other, "mcp.refresh"))) return { replaced: true };
       return yield* refresh(opened, submission, signal);
     case "clear":
-      return yield* opened.clear(job, { last, queue });
+      return yield* opened.clear(job, { last, queue, signal });
     default:
       throw new Error(`${submission.op} is not carried out between turns`);
   }

@@ -3,6 +3,7 @@ import { Approvals } from "../conversation/approvals.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
+import { Elicitations } from "../conversation/elicitations.ts";
 import { PendingApprovals } from "../conversation/pendingapprovals.ts";
 import { UserQuestions } from "../conversation/userquestions.ts";
 import type { Event } from "../engine/event.ts";
@@ -13,15 +14,17 @@ import { betweenTurns, shellResult } from "./betweenturns.ts";
 import { ChatConversation, type ChatSettings } from "./chatconversation.ts";
 import { ChatTurn } from "./chatturn.ts";
 import { type ChatLine, Door } from "./door.ts";
+import { EarlyLines } from "./earlylines.ts";
 import type { InputHistory } from "./inputhistory.ts";
 import { listFor } from "./listing.ts";
-import { beginsTurn, isOp, type Submitted, type SubmittedOf, Queue } from "./queue.ts";
+import { beginsTurn, isOp, type Submitted, Queue } from "./queue.ts";
 import { byOutcome, cancelled, done, refused, type SubmissionReply } from "./reply.ts";
 import type { ReviewOptions } from "./reviewturn.ts";
+import { readSkills } from "./skillslist.ts";
 import type { Submission, SubmissionOf } from "./submission.ts";
 
 type ChatTask = TaskEnd &
-  Omit<ChatSettings, "approvals" | "questions"> & {
+  Omit<ChatSettings, "approvals" | "questions" | "elicit"> & {
     lines: AsyncIterable<ChatLine>;
     /** The inputs of all chats; undefined for a chat that keeps nothing. */
     history: InputHistory | undefined;
@@ -42,18 +45,19 @@ export async function* runChat(host: Host, task: ChatTask): AsyncGenerator<Event
 /** Carries out what is submitted: at once, in the running turn, or between turns. Each has one reply. */
 class Chat {
   readonly #host: Host;
-  readonly #lines: ChatTask["lines"];
+  readonly #lines: EarlyLines;
   readonly #review: ReviewOptions;
   readonly #history: ChatTask["history"];
   readonly #pending: PendingApprovals;
   readonly #questions: UserQuestions | undefined;
+  readonly #elicitations: Elicitations | undefined;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
   readonly #posted = new Mailbox<Event>();
   readonly #door: Door;
-  /** The commands of the user's that run beside a turn. */
+  /** Commands of the user's and others that are carried out beside a turn. */
   readonly #commands = new Set<Promise<void>>();
-  /** Stops all commands of the user's. */
+  /** Stops all of them. */
   #stopCommands = new AbortController();
   #turn: ChatTurn | undefined;
   /** Stops what is carried out between turns. */
@@ -63,7 +67,7 @@ class Chat {
 
   constructor(host: Host, task: ChatTask, current: Current) {
     this.#host = host;
-    this.#lines = task.lines;
+    this.#lines = new EarlyLines(task.lines);
     this.#review = { version: task.version, own: task.ownFiles };
     this.#history = task.history;
     const { remember } = task;
@@ -75,8 +79,9 @@ class Chat {
     };
     this.#pending = new PendingApprovals(questions);
     this.#questions = task.canAnswer ? new UserQuestions(questions) : undefined;
+    this.#elicitations = task.canAnswer ? new Elicitations(questions) : undefined;
     const approvals = new Approvals(remember && { pending: this.#pending, post, remember });
-    const asking = { approvals, questions: this.#questions };
+    const asking = { approvals, questions: this.#questions, elicit: this.#elicitations?.ask };
     this.#opened = new ChatConversation(host, { ...task, ...asking }, current);
     this.#door = new Door({
       kept: () => this.#conversation.parts.session.submissions,
@@ -87,7 +92,7 @@ class Chat {
   }
 
   async *events(): AsyncGenerator<Event, Outcome> {
-    yield* this.#opened.open();
+    yield* this.#opened.open(this.#lines.interrupt);
     await this.#door.takeUp();
     const wake = () => {
       this.#pending.end("the chat was stopped");
@@ -115,7 +120,7 @@ class Chat {
 
   async #read(): Promise<void> {
     try {
-      for await (const line of this.#lines) {
+      for await (const line of this.#lines.take()) {
         if (this.#isStopped) return;
         await this.#door.receive(line);
       }
@@ -123,6 +128,7 @@ class Chat {
       this.#queue.close();
       this.#pending.end("nobody can answer any more");
       this.#questions?.close();
+      this.#elicitations?.close();
     }
   }
 
@@ -135,7 +141,7 @@ class Chat {
     const { submission } = job;
     switch (submission.op) {
       case "interrupt":
-        return this.#door.post(job, done({ interrupted: this.#interrupt("The turn was interrupted") }));
+        return this.#door.post(job, done({ interrupted: this.#interruptAll() }));
       case "shutdown":
         this.#isStopped = true;
         this.#interrupt("The chat was shut down");
@@ -146,17 +152,23 @@ class Chat {
         return this.#decide(job, submission);
       case "answer":
         return this.#answerQuestion(job, submission);
-      case "tools.list":
+      case "elicit":
+        return this.#answerServer(job, submission);
       case "skills.list":
+        if (submission.cwds === undefined && submission.reload !== true) return this.#list(job, submission.op);
+        return this.#runBeside(job, async () => readSkills(this.#opened, submission.cwds));
+      case "tools.list":
       case "prompts.list":
       case "agents.list":
       case "mcp.list":
-        return this.#door.post(job, done(listFor(submission.op, this.#conversation)));
+        return this.#list(job, submission.op);
       case "history.add":
       case "history.get":
         return this.#door.post(job, this.#remember(submission));
       case "shell":
-        return this.#turn?.isOpen === true && isOp(job, "shell") ? this.#runBeside(job) : this.#queue.add(job);
+        if (this.#turn?.isOpen !== true || !isOp(job, "shell")) return this.#queue.add(job);
+        job.kept.take(job.id);
+        return this.#runBeside(job, async (signal) => shellResult(this.#conversation, job, signal));
       case "input":
       case "settings":
       case "compact":
@@ -172,6 +184,16 @@ class Chat {
     }
   }
 
+  /** Ends the turn, or the one that was about to begin. False when there was nothing to end. */
+  #interruptAll(): boolean {
+    const wasStart = this.#lines.takeInterrupt();
+    if (this.#interrupt("The turn was interrupted")) return true;
+    const due = this.#queue.takeTurn();
+    if (due === undefined) return wasStart;
+    this.#door.post(due, cancelled("The turn was interrupted before it began", "interrupted"));
+    return true;
+  }
+
   /** Ends the turn. A question that is open is denied, so that the call is told and counted. */
   #interrupt(message: string): boolean {
     this.#pending.denyAll("the turn was interrupted");
@@ -184,8 +206,17 @@ class Chat {
     return stop !== undefined;
   }
 
+  #list(job: Submitted, op: Parameters<typeof listFor>[0]): void {
+    this.#door.post(job, done(listFor(op, this.#conversation)));
+  }
+
   #answerQuestion(job: Submitted, { question, text }: SubmissionOf<"answer">): void {
     const problem = this.#questions === undefined ? "No question is open" : this.#questions.answer(question, text);
+    this.#door.post(job, problem === undefined ? done() : refused("usage", problem));
+  }
+
+  #answerServer(job: Submitted, answer: SubmissionOf<"elicit">): void {
+    const problem = this.#elicitations === undefined ? "No question is open" : this.#elicitations.answer(answer);
     this.#door.post(job, problem === undefined ? done() : refused("usage", problem));
   }
 
@@ -273,10 +304,9 @@ class Chat {
     yield* turn.changeSettings();
   }
 
-  /** The command of a user while a turn runs: the model reads of it before its next request. */
-  #runBeside(job: SubmittedOf<"shell">): void {
-    job.kept.take(job.id);
-    const running = this.#answerShell(job);
+  /** Carries out at once what takes longer, beside a turn that may run. */
+  #runBeside(job: Submitted, work: (signal: AbortSignal) => Promise<unknown>): void {
+    const running = this.#answerWith(job, work);
     this.#commands.add(running);
     void running.finally(() => {
       this.#commands.delete(running);
@@ -284,10 +314,10 @@ class Chat {
     });
   }
 
-  async #answerShell(job: SubmittedOf<"shell">): Promise<void> {
+  async #answerWith(job: Submitted, work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     const signal = AbortSignal.any([this.#host.signal, this.#stopCommands.signal]);
     try {
-      this.#door.post(job, done(await shellResult(this.#conversation, job, signal)));
+      this.#door.post(job, done(await work(signal)));
     } catch (error) {
       this.#door.post(job, byOutcome(outcomeOfError(error, this.#host.signal, "")));
     }

@@ -10,6 +10,7 @@ import type { Settings } from "../conversation/settings.ts";
 import type { OwnOutput } from "../engine/changes.ts";
 import type { Event } from "../engine/event.ts";
 import type { Outcome } from "../engine/outcome.ts";
+import type { Elicit } from "../tools/elicitation.ts";
 import { KodaError } from "../errors.ts";
 import type { Queue, Submitted } from "./queue.ts";
 import { done, replyTo } from "./reply.ts";
@@ -21,6 +22,15 @@ export type ChatSettings = {
   settings(changes: readonly SettingsChange[]): Promise<Settings>;
   approvals: Approvals;
   questions: UserQuestions | undefined;
+  elicit: Elicit | undefined;
+};
+
+type Clearing = { last: Outcome; queue: Queue; signal: AbortSignal };
+
+type Opening = {
+  earlier?: Earlier;
+  /** Ends the start of the MCP servers. */
+  interrupt: AbortSignal;
 };
 
 /** The conversation that a chat has now: some changes of its settings take another one on the same session. */
@@ -51,26 +61,29 @@ export class ChatConversation {
     return this.#verify;
   }
 
-  async *open(): AsyncGenerator<Event, void> {
+  /** The interrupt ends the start of its MCP servers. */
+  async *open(interrupt: AbortSignal): AsyncGenerator<Event, void> {
     const settings = await this.#settings.settings([]);
     this.#verify = settings.verify;
     this.#host.clocks.start(settings.loaded.config.limits);
-    yield* this.#open(settings);
+    yield* this.#open(settings, { interrupt });
   }
 
   /** Settings hold from the next turn, all of them or none. */
   async *change(change: SettingsChange, signal = this.#host.signal): AsyncGenerator<Event, unknown> {
     const settings = await this.#settings.settings([...this.#changes, change]);
+    const { root } = this.conversation.parts.workspace.policy;
     const { mode, model, effort, verify: _, ...others } = change;
     const isInPlace = Object.values(others).every((value) => value === undefined);
     const isModel = model !== undefined || effort !== undefined;
     const connected = isInPlace && isModel ? await this.conversation.parts.withModel?.(settings) : undefined;
-    if (!isInPlace || (isModel && connected === undefined)) yield* this.#reopen(settings);
+    if (!isInPlace || (isModel && connected === undefined)) yield* this.#reopen(settings, signal);
     else {
       if (mode !== undefined) yield* this.#changeMode(settings, signal);
       this.conversation.change(connected ?? {});
     }
     this.#changes.push(change);
+    if (settings.root !== root) this.#settings.approvals.forget();
     this.#verify = settings.verify;
     const { name, provider } = this.conversation.stance.info;
     return { model: name, provider, mode: this.conversation.authority.mode, cwd: settings.root };
@@ -92,6 +105,11 @@ export class ChatConversation {
     }
   }
 
+  /** The settings that hold now, or would in another directory. */
+  async settingsIn(cwd: string | undefined): Promise<Settings> {
+    return await this.#settings.settings([...this.#changes, ...(cwd === undefined ? [] : [{ cwd }])]);
+  }
+
   /** Restarts the MCP servers, as the configuration has them now. */
   async *refresh(config: string | undefined, signal: AbortSignal): AsyncGenerator<Event, unknown> {
     const change: SettingsChange = config === undefined ? {} : { mcp_config: config };
@@ -99,26 +117,27 @@ export class ChatConversation {
     const settings = await this.#settings.settings([...this.#changes, change]);
     yield* events.until(refreshServers(this.conversation, settings, signal));
     this.#changes.push(change);
+    this.#settings.approvals.forgetServers();
     return { servers: servers.statuses };
   }
 
   /** The same session in another sandbox, or with another model. What runs in the old sandbox would end with it. */
-  async *#reopen(settings: Settings): AsyncGenerator<Event, void> {
+  async *#reopen(settings: Settings, interrupt: AbortSignal): AsyncGenerator<Event, void> {
     const before = this.conversation;
     assertIdle(before);
     const old = await this.#settings.settings(this.#changes);
     const earlier = before.handOver();
     yield* before.parts.events.until(before[Symbol.asyncDispose]());
     try {
-      yield* this.#open(settings, earlier);
+      yield* this.#open(settings, { earlier, interrupt });
     } catch (error) {
-      yield* this.#orLost(this.#open(old, earlier));
+      yield* this.#orLost(this.#open(old, { earlier, interrupt }));
       throw error;
     }
   }
 
   /** Another session, which goes on with what was submitted to this one. */
-  async *clear(job: Submitted, { last, queue }: { last: Outcome; queue: Queue }): AsyncGenerator<Event, unknown> {
+  async *clear(job: Submitted, { last, queue, signal: interrupt }: Clearing): AsyncGenerator<Event, unknown> {
     const before = this.conversation;
     assertIdle(before);
     const settings = await this.#settings.settings(this.#changes);
@@ -127,7 +146,7 @@ export class ChatConversation {
     // Closed last: an empty session is deleted with its submissions.
     await using _ = session;
     yield* before.parts.events.until(before[Symbol.asyncDispose]());
-    const opening = this.#openWith({ ...settings, session: { kind: "new" } }, earlier);
+    const opening = this.#openWith({ ...settings, session: { kind: "new" } }, { earlier, interrupt });
     const opened = await opening.catch((error: unknown) => {
       throw (this.#lost = error);
     });
@@ -136,6 +155,7 @@ export class ChatConversation {
     const reply = JSON.stringify(replyTo(job.id, done({ session: id })));
     submissions.adopt(session.id, { id: job.id, reply });
     for (const each of [job, ...queue.waiting]) each.kept = submissions;
+    this.#settings.approvals.forget();
     yield* this.#begin(opened);
     session.submissions.tell(job.id);
     return { session: id };
@@ -157,13 +177,13 @@ export class ChatConversation {
     }
   }
 
-  async *#open(settings: Settings, earlier?: Earlier): AsyncGenerator<Event, void> {
-    yield* this.#begin(await this.#openWith(settings, earlier));
+  async *#open(settings: Settings, opening: Opening): AsyncGenerator<Event, void> {
+    yield* this.#begin(await this.#openWith(settings, opening));
   }
 
-  async #openWith(settings: Settings, earlier: Earlier | undefined): Promise<Conversation> {
-    const { own, approvals, questions } = this.#settings;
-    const parts = { settings, own, approvals, questions, earlier };
+  async #openWith(settings: Settings, opening: Opening): Promise<Conversation> {
+    const { own, approvals, questions, elicit } = this.#settings;
+    const parts = { settings, own, approvals, questions, elicit, ...opening };
     return await openConversation(this.#host, parts, this.#host.signal);
   }
 

@@ -22,6 +22,9 @@ type DoorOptions = {
   carryOut: (job: Submitted) => void;
 };
 
+/** A submission; without what it was when it cannot be carried out any more. */
+type Answered = Pick<Submitted, "id" | "kept"> & Partial<Submitted>;
+
 /** All that is submitted comes through here: it is stored, then told as accepted, and then carried out. */
 export class Door {
   readonly #options: DoorOptions;
@@ -65,10 +68,10 @@ export class Door {
     }
   }
 
-  /** Stored before it is told. */
-  reply({ id, kept }: Pick<Submitted, "id" | "kept">, reply: SubmissionReply): EventOf<"reply"> {
+  /** Stored before it is told, but for a list: it can be made again, and a program may ask for it all the time. */
+  reply({ id, kept, submission }: Answered, reply: SubmissionReply): EventOf<"reply"> {
     const event = replyTo(id, reply);
-    kept.answer(id, JSON.stringify(event));
+    if (submission === undefined || !isList(submission)) kept.answer(id, JSON.stringify(event));
     return event;
   }
 
@@ -83,13 +86,15 @@ export class Door {
 
   /** The same submission again has no effect: it is told what is known of it. */
   #isKnown(id: string, submission: Submission): boolean {
-    const { kept, posted } = this.#options;
-    const known = kept().find(id);
+    const { posted, carryOut } = this.#options;
+    const kept = this.#options.kept();
+    const known = kept.find(id);
     if (known === undefined) return false;
     if (known.body !== JSON.stringify({ ...submission, id }))
       throw new KodaError("usage", `The id "${id}" is that of another submission: give each its own`);
     posted.post({ type: "accepted", submission: id });
     if (known.reply !== null) posted.post(JSON.parse(known.reply) as EventOf<"reply">);
+    else if (known.state === "answered" && isList(submission)) carryOut({ id, submission, kept });
     return true;
   }
 
@@ -97,6 +102,10 @@ export class Door {
     const submission = id === undefined ? {} : { submission: id };
     this.#options.posted.post({ type: "rejected", ...submission, error: { code, message } });
   }
+}
+
+function isList({ op }: Submission): boolean {
+  return op.endsWith(".list");
 }
 
 /** A submission that was made here needs no check, and a chat without programs no zod. */

@@ -1,4 +1,5 @@
 import type { Conversation } from "../conversation/conversation.ts";
+import type { Definitions } from "../conversation/definitions.ts";
 
 type List = "tools.list" | "skills.list" | "prompts.list" | "agents.list" | "mcp.list";
 
@@ -8,18 +9,8 @@ export function listFor(op: List, { parts, stance }: Conversation): unknown {
   switch (op) {
     case "tools.list":
       return { tools: stance.catalog.current.tools.map(({ name, about }) => ({ name, about })) };
-    case "skills.list": {
-      const skills = [...(definitions?.skills.byName.values() ?? [])];
-      return {
-        skills: skills.map(({ name, description, file }) => ({
-          name,
-          description,
-          scope: file.scope,
-          path: file.path,
-        })),
-        errors: definitions?.skills.notices ?? [],
-      };
-    }
+    case "skills.list":
+      return describeSkills(definitions?.skills);
     case "prompts.list": {
       const prompts = [...(definitions?.prompts.byName ?? [])];
       return {
@@ -39,4 +30,14 @@ export function listFor(op: List, { parts, stance }: Conversation): unknown {
     default:
       return op satisfies never;
   }
+}
+
+export function describeSkills(found: Definitions["skills"] | undefined) {
+  const skills = [...(found?.byName.values() ?? [])].map(({ name, description, file: { scope, path } }) => ({
+    name,
+    description,
+    scope,
+    path,
+  }));
+  return { skills, errors: found?.notices ?? [] };
 }

@@ -37,6 +37,12 @@ export class Queue {
     }
   }
 
+  /** Takes what begins a turn at once. */
+  takeTurn(): Submitted | undefined {
+    const [first] = this.#jobs;
+    return first !== undefined && beginsTurn(first) ? this.#jobs.shift() : undefined;
+  }
+
   /** True when a turn is due. */
   get hasTurn(): boolean {
     return this.#jobs.some(beginsTurn);

@@ -19,8 +19,8 @@ export function refused(code: ErrorCode, message: string): SubmissionReply {
   return { status: "failed", error: { code, message, retryable: false } };
 }
 
-export function cancelled(message: string): SubmissionReply {
-  return { status: "cancelled", error: { code: "stopped", message, retryable: true } };
+export function cancelled(message: string, code: "stopped" | "interrupted" = "stopped"): SubmissionReply {
+  return { status: "cancelled", error: { code, message, retryable: true } };
 }
 
 /** That of an input or a review, by the outcome of its turn; where there was nothing to review there was none. */

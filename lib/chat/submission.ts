@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { modes, networks } from "../config/config.ts";
+import { elicitationDecisions } from "../tools/elicitation.ts";
 import { approvalDecisions } from "../trust/approvaldecision.ts";
 import { nearest } from "../nearest.ts";
 
@@ -50,13 +51,19 @@ const shapes = [
     feedback: z.string().optional(),
   }),
   op("answer", { question: z.string(), text: z.string().min(1) }),
+  op("elicit", {
+    server: z.string(),
+    request: z.string(),
+    decision: z.enum(elicitationDecisions),
+    content: z.record(z.string(), z.unknown()).optional(),
+  }),
   op("shell", { command: z.string().min(1) }),
   op("compact", {}),
   op("undo", {}),
   op("rollback", { turns: z.int().min(1, "num_turns must be >= 1"), files: z.boolean().optional() }),
   op("review", { target: target.optional(), hint: z.string().min(1).optional() }),
   op("tools.list", {}),
-  op("skills.list", {}),
+  op("skills.list", { cwds: z.array(z.string().min(1)).optional(), reload: z.boolean().optional() }),
   op("prompts.list", {}),
   op("agents.list", {}),
   op("mcp.list", {}),

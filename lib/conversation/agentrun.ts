@@ -89,6 +89,8 @@ async function passOn<T>(run: AgentRun, events: AsyncGenerator<Event, T>): Promi
     switch (value.type) {
       case "question":
       case "question.end":
+      case "elicitation.request":
+      case "elicitation.decision":
       case "approval.request":
       case "approval.decision":
       case "shell.start":

@@ -1,7 +1,7 @@
 import type { Event } from "../engine/event.ts";
 import { messageOf } from "../errors.ts";
 import type { ApprovalDecision } from "../trust/approvaldecision.ts";
-import type { GatedCall, Verdict } from "../trust/gate.ts";
+import { type GatedCall, namesServerTool, type Verdict } from "../trust/gate.ts";
 import { HostApprovals } from "./hostapprovals.ts";
 import { isApproval, type PendingApprovals } from "./pendingapprovals.ts";
 
@@ -26,8 +26,8 @@ export class Approvals {
   /** Absent where the user cannot be asked. */
   readonly hosts: HostApprovals | undefined;
   readonly #options: ApprovalOptions | undefined;
-  /** Tools with an effect, as allowed for the session. */
-  readonly #scopes = new Set<string>();
+  /** Tools with an effect, as allowed for the session, by their scope. */
+  readonly #tools = new Map<string, string>();
   readonly #prefixes: string[] = [];
 
   /** Without options the user cannot be asked. */
@@ -41,7 +41,7 @@ export class Approvals {
     const { rule, home, saved } = asked;
     const denials = this.#options?.pending.denials;
     const isLasting = call.claim.effect !== "destructive";
-    if (isLasting && this.#scopes.has(scopeOf(call))) return { allow: true };
+    if (isLasting && this.#tools.has(scopeOf(call))) return { allow: true };
     const command = isLasting ? commandOf(call) : undefined;
     const { commandPrefix, startsWith } =
       command === undefined ? noCommands : await import("../trust/commandprefix.ts");
@@ -56,9 +56,20 @@ export class Approvals {
       request: (id) => requestOf({ ...call, id }, { ...asked, prefix, preview, isLasting }),
       objection: (decision) => objectionTo(decision, call, prefix),
     });
-    if (decision === "session") this.#scopes.add(scopeOf(call));
+    if (decision === "session") this.#tools.set(scopeOf(call), call.tool);
     if (decision === "prefix" && prefix !== undefined) void this.#remember(prefix);
     return isApproval(decision) ? { allow: true } : { allow: false, rule, said: feedback };
+  }
+
+  /** Forgets all answers that counted for longer, but for starts of commands: they hold everywhere. */
+  forget(): void {
+    this.#tools.clear();
+    this.hosts?.forget();
+  }
+
+  /** Forgets those about the tools of MCP servers. */
+  forgetServers(): void {
+    for (const [scope, tool] of this.#tools) if (namesServerTool(tool)) this.#tools.delete(scope);
   }
 
   /** The decision holds also where it cannot be saved. */

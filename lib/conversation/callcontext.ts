@@ -1,6 +1,7 @@
 import type { CallContext } from "../engine/turn.ts";
 import type { Session } from "../session/session.ts";
 import type { AgentCalls } from "../tools/agentcalls.ts";
+import type { Elicit } from "../tools/elicitation.ts";
 import type { Claim } from "../trust/claim.ts";
 import type { Authority } from "./authority.ts";
 import type { Hands, Workspace } from "./workspace.ts";
@@ -12,6 +13,7 @@ type Owner = {
   agents: AgentCalls;
   authority: Authority;
   contextWindow: () => number;
+  elicit: Elicit | undefined;
 };
 
 /** Makes the contexts of a conversation's calls. */
@@ -24,7 +26,7 @@ export class CallContexts {
 
   /** The context of the call with this id; with a claim it may be one that gives no right to write. */
   readonly of = (call: string, claim?: Claim): CallContext => {
-    const { session, workspace, hands, agents, authority, contextWindow } = this.#owner;
+    const { session, workspace, hands, agents, authority, contextWindow, elicit } = this.#owner;
     const { files, outputs, recall, todo } = session;
     const { shell, tasks, connections } = hands;
     const policy = authority.policyFor(claim);
@@ -49,6 +51,7 @@ export class CallContexts {
       recall,
       todo,
       contextWindow: contextWindow(),
+      elicit,
     };
   };
 }

@@ -76,7 +76,7 @@ export class Conversation implements AsyncDisposable {
 
   /** Takes ownership of the session; of the workspace and the servers too, unless they are its parent's. */
   constructor(parts: ConversationParts) {
-    const { host, session, stance, workspace, parent, patch, events, settings, earlier } = parts;
+    const { host, session, stance, workspace, parent, patch, events, settings, earlier, elicit } = parts;
     this.parts = parts;
     this.#stance = stance;
     this.#lengthAtStart = session.info.length;
@@ -95,7 +95,15 @@ export class Conversation implements AsyncDisposable {
     this.#hands = workspace.open((event) => events.post(event), asks?.aboutHost);
     const contextWindow = () => this.#stance.info.contextWindow;
     const { agents, authority } = this;
-    this.#contexts = new CallContexts({ session, workspace, hands: this.#hands, agents, authority, contextWindow });
+    this.#contexts = new CallContexts({
+      session,
+      workspace,
+      hands: this.#hands,
+      agents,
+      authority,
+      contextWindow,
+      elicit,
+    });
     const isResumed = parent === undefined;
     this.#compaction = new Compaction({ ...settings.loaded.config.compaction, isResumed, now: () => host.traffic.now });
     this.changes = new ProjectChanges({ ...parts, policy, patch, parent: parent?.changes });

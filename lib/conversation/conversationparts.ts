@@ -7,6 +7,7 @@ import type { EventOf, Events } from "../engine/event.ts";
 import type { KeyWatch } from "../engine/exposure.ts";
 import type { Hooks } from "../engine/hooks.ts";
 import type { Ledger } from "../engine/ledger.ts";
+import type { Elicit } from "../tools/elicitation.ts";
 import type { ItemOf } from "../session/item.ts";
 import type { Session } from "../session/session.ts";
 import type { AgentSource } from "./agentpool.ts";
@@ -53,6 +54,8 @@ export type ConversationParts = {
   approvals?: Approvals | undefined;
   /** The same for questions that are answered by text. */
   questions?: UserQuestions | undefined;
+  /** The same for those of MCP servers. */
+  elicit?: Elicit | undefined;
   events: Events;
   skills: Skills;
   prompts: Prompts;

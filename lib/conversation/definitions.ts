@@ -5,9 +5,11 @@ import { expandPrompt, findPrompts, noPrompts, type Prompts } from "../agents/pr
 import { findSkills, loadSkill, noSkills, type Skills } from "../agents/skills.ts";
 import type { HookConfig, McpServerConfig } from "../config/config.ts";
 import type { PluginPrompt } from "../config/pluginfile.ts";
+import { ProjectTrust } from "../config/trust.ts";
 import type { Events, Notice } from "../engine/event.ts";
 import type { Prompt } from "../engine/turn.ts";
 import { KodaError } from "../errors.ts";
+import { realPaths } from "../files/real.ts";
 import type { ModelInfo } from "../model/model.ts";
 import { askUserName } from "../tools/askuser.ts";
 import { skillName, type SkillSource } from "../tools/skill.ts";
@@ -51,6 +53,19 @@ export function definitionsFor(settings: DefinitionSettings, { hide }: Pick<Allo
     servers: new Map([...servers, ...loaded.config.mcp.servers]),
     hooks: [...loaded.config.hooks, ...plugins.list.flatMap(({ hooks }) => hooks)],
   };
+}
+
+/** The skills as they are on the disk now, and the names of those that need trust in the project. */
+export function skillsOn(
+  settings: DefinitionSettings,
+  { hide }: Pick<Allowance, "hide">,
+): Skills & { skipped: readonly string[] } {
+  const { loaded, bare } = settings;
+  if (bare) return { ...noSkills, skipped: [] };
+  const trust = new ProjectTrust(loaded.project.isTrusted);
+  const hidden = [...hide, ...loaded.config.sandbox.hide.flatMap(realPaths)];
+  const { list: plugins } = findPlugins({ ...settings, trust: loaded.project, hide: hidden });
+  return { ...findSkills({ ...settings, trust, hide: hidden, plugins }), skipped: trust.skipped };
 }
 
 /** The skills that the model can load by itself: none where it may not use the tool. */

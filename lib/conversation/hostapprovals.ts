@@ -47,6 +47,11 @@ export class HostApprovals {
     return await answer;
   }
 
+  /** Asks about each host again. */
+  forget(): void {
+    this.#answers.clear();
+  }
+
   async #put(name: string, asked: AskedHost): Promise<HostAnswer> {
     this.#open++;
     const answer = await this.#pending.ask({

@@ -32,6 +32,7 @@ import { openUserHooks } from "./userhooks.ts";
 import { type Definitions, definitionNotices, definitionsFor, directoriesOf, sourceOf } from "./definitions.ts";
 import type { ModelStance, Stance } from "./stance.ts";
 import type { AskUser } from "../tools/askuser.ts";
+import type { Elicit } from "../tools/elicitation.ts";
 import type { UserQuestions } from "./userquestions.ts";
 import { openToolkit } from "./toolkit.ts";
 import ownSystem from "./system.md" with { type: "text" };
@@ -50,12 +51,15 @@ type ConversationOptions = {
   earlier?: Earlier | undefined;
   approvals?: Approvals | undefined;
   questions?: UserQuestions | undefined;
+  elicit?: Elicit | undefined;
+  /** Ends the start of the MCP servers. */
+  interrupt?: AbortSignal | undefined;
 };
 
 /** Opens a conversation. A failed start leaves nothing behind, not even a session. */
 export async function openConversation(
   host: Host,
-  { settings: given, track, soon = false, ...others }: ConversationOptions,
+  { settings: given, track, soon = false, interrupt, ...others }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Conversation> {
   await using held = new AsyncDisposableStack();
@@ -76,7 +80,8 @@ export async function openConversation(
 
   const opening = { host, session, settings, definitions, agent, connected, post };
   const { allowance, workspace } = await openProject(opening, held);
-  const place = { settings, workspace, allowance, info, edit, definitions, agent, ask: asking(others.questions), post };
+  const asks = { ask: asking(others.questions), canElicit: others.elicit !== undefined };
+  const place = { settings, workspace, allowance, info, edit, definitions, agent, ...asks, interrupt, post };
   const toolkit = held.use(await openToolkit(place, signal));
   const { catalog, servers } = toolkit;
   const choice = toolChoice(settings);

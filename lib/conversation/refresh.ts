@@ -10,12 +10,12 @@ export async function refreshServers(
   settings: Settings,
   signal: AbortSignal,
 ): Promise<void> {
-  const { servers, workspace, events } = parts;
+  const { servers, workspace, events, elicit } = parts;
   const { servers: configs } = definitionsFor(settings, stance.allowance);
   if (!workspace.hides(serverVariables(configs))) throw new KodaError("busy", otherSandbox);
   const allowance = { ...stance.allowance, mode: authority.mode };
   const post = events.post.bind(events);
-  await servers.replace(configs, { settings, workspace, allowance, post }, signal);
+  await servers.replace(configs, { settings, workspace, allowance, canElicit: elicit !== undefined, post }, signal);
 }
 
 const otherSandbox =

@@ -21,10 +21,16 @@ type Place = {
   settings: Pick<Settings, "version" | "root" | "env" | "loaded">;
   workspace: Workspace;
   allowance: Allowance;
+  /** The user can be asked in the name of a server. */
+  canElicit?: boolean;
   post: (event: Event) => void;
 };
 
-export type ServerPlace = Place & { settings: Settings };
+export type ServerPlace = Place & {
+  settings: Settings;
+  /** Aborted when the user does not want to wait for them any more. */
+  interrupt?: AbortSignal | undefined;
+};
 
 /** Starts the MCP servers, and settles when the first request may be sent. Without any, their code is not loaded. */
 export async function openServers(
@@ -37,7 +43,7 @@ export async function openServers(
   if (configs.size === 0) return undefined;
   await using held = new AsyncDisposableStack();
   const servers = held.use(await startServers(configs, place, signal));
-  await servers.ready(signal);
+  await servers.ready(signal, place.interrupt);
   await assertNames(settings, servers);
   held.move();
   return servers;
@@ -46,7 +52,7 @@ export async function openServers(
 /** Starts servers where the calls of a run happen. */
 export async function startServers(
   configs: ServerConfigs,
-  { settings, workspace, allowance, post }: Place,
+  { settings, workspace, allowance, canElicit = false, post }: Place,
   signal: AbortSignal,
 ): Promise<Servers> {
   const { Servers } = await import("../mcp/servers.ts");
@@ -60,6 +66,7 @@ export async function startServers(
     start: (line, options) => shell.open(line, { ...options, env: { ...cachesIn(policy), ...options.env }, policy }),
     egress: { ...workspace.egress.ofTools, onRequest: (request) => workspace.connections.add(request) },
     writable: writableRoots(settings),
+    canElicit,
     mayStart: async () => (mayWrite ? workspace.guardWriter(signal) : undefined),
     warn: (message) => post({ type: "notice", level: "warn", code: "mcp", message }),
   });

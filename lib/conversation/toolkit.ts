@@ -46,7 +46,9 @@ type Place = {
   /** The agent that the run is. */
   agent: AgentDefinition | undefined;
   ask: AskUser | undefined;
+  canElicit: boolean;
   post: (event: Event) => void;
+  interrupt: AbortSignal | undefined;
 };
 
 /** Settles when the first request may be sent. */

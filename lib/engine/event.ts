@@ -3,6 +3,7 @@ import type { Mailbox } from "../async/mailbox.ts";
 import { modes, networks, wires } from "../config/config.ts";
 import { exitByCode } from "../errors.ts";
 import { todoStates } from "../session/todo.ts";
+import { elicitationDecisions } from "../tools/elicitation.ts";
 import { effects } from "../trust/claim.ts";
 import { approvalDecisions } from "../trust/approvaldecision.ts";
 import { executableKinds } from "../worktree/executable.ts";
@@ -204,6 +205,26 @@ const question = z.strictObject({
 /** `answer` is absent when there was none. */
 const questionEnd = z.strictObject({ type: z.literal("question.end"), id: z.string(), answer: z.string().optional() });
 
+/** A question of an MCP server to the user, answered by `elicit`: values that match `schema`, or a page to visit. */
+const elicitationRequest = z.strictObject({
+  type: z.literal("elicitation.request"),
+  id: z.string(),
+  server: z.string(),
+  /** The server's own words. */
+  message: z.string(),
+  /** A flat object. */
+  schema: z.exactOptional(z.record(z.string(), z.unknown())),
+  url: z.exactOptional(z.string()),
+  /** That of the URL, in ASCII. */
+  host: z.exactOptional(z.string()),
+});
+/** `cancel` also when the call ended before there was an answer. */
+const elicitationDecision = z.strictObject({
+  type: z.literal("elicitation.decision"),
+  id: z.string(),
+  decision: z.enum(elicitationDecisions),
+});
+
 /** The provider's own limits; `window_minutes` and `resets_at` are null when it does not tell them. */
 const limits = z.strictObject({
   windows: z.array(
@@ -382,6 +403,8 @@ const events = [
   approvalDecision,
   question,
   questionEnd,
+  elicitationRequest,
+  elicitationDecision,
   shellStart,
   shellOutput,
   shellEnd,

@@ -1,8 +1,8 @@
-import type { Schema, Validator } from "@cfworker/json-schema";
+import type { Schema, ValidationResult, Validator } from "@cfworker/json-schema";
 import type { JsonSchema } from "../model/model.ts";
 
 /** A mismatch between a value and its schema. */
-type Problem = { path: string; expected: string };
+export type Problem = { path: string; expected: string };
 
 const mostProblems = 8;
 
@@ -14,7 +14,16 @@ const parents = new Set(["properties", "additionalProperties", "items", "prefixI
 
 /** The mismatches between `value` and the schema. Throws when the schema itself cannot be used. */
 export async function problemsOf(value: unknown, schema: JsonSchema): Promise<Problem[]> {
-  const { valid, errors } = (await validatorOf(schema)).validate(value);
+  return (await checkerOf(schema))(value);
+}
+
+/** The same for values that are checked later, at once. */
+export async function checkerOf(schema: JsonSchema): Promise<(value: unknown) => Problem[]> {
+  const validator = await validatorOf(schema);
+  return (value) => mismatches(validator.validate(value));
+}
+
+function mismatches({ valid, errors }: ValidationResult): Problem[] {
   if (valid) return [];
   const telling = errors.filter(({ keyword }) => !parents.has(keyword));
   return (telling.length > 0 ? telling : errors).slice(0, mostProblems).map(({ instanceLocation, keyword, error }) => ({

@@ -1,3 +1,4 @@
+import type { SettingsChange } from "../chat/submission.ts";
 import { type Mode, modes } from "../config/config.ts";
 import { withCommas } from "../counted.ts";
 import { KodaError } from "../errors.ts";
@@ -11,8 +12,11 @@ import { columned, describeList } from "./listed.ts";
 export type LineServices = {
   /** The latest sessions of this directory. */
   sessions(): Promise<string>;
-  /** Begins a chat on another session when this one has ended; throws when there is no such session. */
-  goOn(how: "resume" | "fork", session: string): Promise<void>;
+  /**
+   * Begins a chat on another session, with these changes of settings, when this one has ended. Throws when there is no
+   * such session.
+   */
+  goOn(how: "resume" | "fork", session: string, changes: readonly SettingsChange[]): Promise<void>;
   /** The end of a session that is continued. */
   tail(session: string): Promise<string>;
   hooks(): Promise<string>;
@@ -145,7 +149,7 @@ async function changeMode(chat: LineChat, word: string): Promise<string | undefi
 
 async function verify(chat: LineChat, command: string): Promise<string | undefined> {
   if (command === "") throw new KodaError("usage", "Expected a command, such as /verify npm test, or /verify off");
-  const { status } = await chat.submit({ op: "settings", verify: command === "off" ? null : command });
+  const { status } = await chat.change({ verify: command === "off" ? null : command });
   if (status !== "done") return undefined;
   return command === "off"
     ? "· Answers are not verified any more"
@@ -154,7 +158,7 @@ async function verify(chat: LineChat, command: string): Promise<string | undefin
 
 /** One line about the settings that hold from now on. */
 async function change(chat: LineChat, settings: { model?: string; mode?: Mode; cwd?: string }) {
-  const { status, result } = await chat.submit({ op: "settings", ...settings });
+  const { status, result } = await chat.change(settings);
   if (status !== "done") return undefined;
   const { provider, model, mode, cwd } = result as Record<"provider" | "model" | "mode" | "cwd", string>;
   return `· From now on: ${provider}/${model} · mode ${mode} · ${visible(cwd)}`;
@@ -186,7 +190,7 @@ async function resume(chat: LineChat, id: string): Promise<undefined> {
 }
 
 async function goOn(chat: LineChat, how: "resume" | "fork", session: string): Promise<undefined> {
-  await chat.services.goOn(how, session);
+  await chat.services.goOn(how, session, chat.changes);
   await chat.submit({ op: "shutdown" });
 }
 

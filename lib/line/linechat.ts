@@ -1,6 +1,7 @@
 import type { ChatLine } from "../chat/door.ts";
 import type { SubmissionReply } from "../chat/reply.ts";
 import { type NewSubmission, Submitter } from "../chat/submitter.ts";
+import type { SettingsChange } from "../chat/submission.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { nearest } from "../nearest.ts";
@@ -21,6 +22,7 @@ export class LineChat {
   readonly #submitter = new Submitter();
   /** The latest events of some types: what commands tell. */
   readonly #latest = new Map<Event["type"], Event>();
+  readonly #changes: SettingsChange[] = [];
   readonly #failed = Promise.withResolvers<never>();
   #isTurn = false;
   #turns = 0;
@@ -49,6 +51,11 @@ export class LineChat {
     return this.#turns;
   }
 
+  /** The changes of settings that were made here. */
+  get changes(): readonly SettingsChange[] {
+    return this.#changes;
+  }
+
   latest<T extends Event["type"]>(type: T): EventOf<T> | undefined {
     return this.#latest.get(type) as EventOf<T> | undefined;
   }
@@ -61,6 +68,13 @@ export class LineChat {
   /** Submits something; settles with its reply. */
   submit(submission: NewSubmission): Promise<SubmissionReply> {
     return this.#submitter.submit(submission);
+  }
+
+  /** Changes settings; settles with the reply. */
+  async change(settings: SettingsChange): Promise<SubmissionReply> {
+    const reply = await this.submit({ op: "settings", ...settings });
+    if (reply.status === "done") this.#changes.push(settings);
+    return reply;
   }
 
   /** The names of the user's prompts. */

@@ -135,7 +135,8 @@ export class LineTerminal {
       this.#editor.remember([line], undefined);
       const answer = this.#questions.answer(this.#editor.expanded(line));
       if (answer !== undefined && "problem" in answer) void note(answer.problem);
-      else if (answer !== undefined) void this.#options.chat.submit(answer);
+      else if (answer !== undefined && "ask" in answer) void note(answer.ask);
+      else if (answer !== undefined) void this.#submit(answer);
       return this.refresh();
     }
     this.#entered.push(line);
@@ -153,6 +154,13 @@ export class LineTerminal {
         this.refresh();
       });
     }
+    this.refresh();
+  }
+
+  async #submit(answer: Parameters<Questions["again"]>[0]): Promise<void> {
+    const { status } = await this.#options.chat.submit(answer);
+    const question = status === "done" ? undefined : this.#questions.again(answer);
+    if (question !== undefined) await this.#options.note(question);
     this.refresh();
   }
 
@@ -222,7 +230,14 @@ export class LineTerminal {
   }
 }
 
-const questionEvents = ["approval.request", "approval.decision", "question", "question.end"] as const;
+const questionEvents = [
+  "approval.request",
+  "approval.decision",
+  "question",
+  "question.end",
+  "elicitation.request",
+  "elicitation.decision",
+] as const;
 
 function isAbout(event: Event): event is EventOf<(typeof questionEvents)[number]> {
   return (questionEvents as readonly string[]).includes(event.type);

@@ -1,4 +1,4 @@
-import { visibleLine } from "../visible.ts";
+import { visible, visibleLine } from "../visible.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
@@ -36,4 +36,12 @@ function firstSentence(text: string): string {
 export function columned(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.max(0, ...rows.map(([name]) => name.length));
   return rows.map(([name, about]) => `  ${visibleLine(`${name.padEnd(width)}  ${about}`).trimEnd()}`);
+}
+
+/** Text from outside, set in. */
+export function indented(text: string): string[] {
+  return visible(text)
+    .trimEnd()
+    .split("\n")
+    .map((line) => `    ${line}`);
 }

@@ -2,27 +2,33 @@ import type { EventOf } from "../engine/event.ts";
 import { counted } from "../counted.ts";
 import type { ApprovalDecision } from "../trust/approvaldecision.ts";
 import { visible, visibleLine } from "../visible.ts";
+import { ElicitationForm, type ServerAnswer } from "./form.ts";
+import { indented } from "./listed.ts";
 
-type Asked = EventOf<"approval.request"> | EventOf<"question">;
-type Told = Asked | EventOf<"approval.decision"> | EventOf<"question.end">;
+type Asked = EventOf<"approval.request" | "question" | "elicitation.request">;
+type Told = Asked | EventOf<"approval.decision" | "question.end" | "elicitation.decision">;
 
 /** An answer as it is submitted. */
 type Answer =
   | { op: "approve"; call: string; decision: ApprovalDecision; feedback?: string }
-  | { op: "answer"; question: string; text: string };
+  | { op: "answer"; question: string; text: string }
+  | ServerAnswer;
 
 const keys = { y: "once", a: "session", p: "prefix", n: "deny", f: "deny" } as const;
 
-/** Questions of koda about calls and hosts, and of the model, one after the other. */
+/** Questions of koda about calls and hosts, of the model and of MCP servers, one after the other. */
 export class Questions {
   readonly #open: Asked[] = [];
   #wantsFeedback = false;
+  /** The current question, when it is a server's. */
+  #form: ElicitationForm | undefined;
 
   get current(): Asked | undefined {
     return this.#open[0];
   }
 
   get prompt(): string {
+    if (this.#form !== undefined) return this.#form.prompt;
     if (this.current?.type === "question") return "Answer > ";
     if (this.#wantsFeedback) return "What to do instead? ";
     return `Allow? ${this.#letters().join("/")} > `;
@@ -31,20 +37,27 @@ export class Questions {
   /** Takes note of an event; returns the question that is now to be asked. */
   see(event: Told): string | undefined {
     const before = this.current;
-    if (event.type === "approval.request" || event.type === "question") this.#open.push(event);
+    if (isAsked(event)) this.#open.push(event);
     else {
       const at = this.#open.findIndex(({ id }) => id === event.id);
       if (at !== -1) this.#open.splice(at, 1);
     }
-    if (this.current === before || this.current === undefined) return undefined;
+    if (this.current === before) return undefined;
     this.#wantsFeedback = false;
-    return this.#text(this.current);
+    this.#form = this.current?.type === "elicitation.request" ? new ElicitationForm(this.current) : undefined;
+    return this.current && this.#text(this.current);
   }
 
-  /** The decision that a line is, or why it is none; undefined when the next line has the feedback. */
-  answer(line: string): Answer | { problem: string } | undefined {
+  /** The question of a server from the start, when it did not take this answer. */
+  again({ op }: Answer): string | undefined {
+    return op === "elicit" ? this.#form?.begin() : undefined;
+  }
+
+  /** The decision that a line is, or why it is none, or what the next line has to answer; nothing for the feedback. */
+  answer(line: string): Answer | { problem: string } | { ask: string } | undefined {
     const { current } = this;
-    if (current === undefined) return { problem: "There is no question" };
+    if (this.#form !== undefined) return this.#form.answer(line);
+    if (current === undefined || current.type === "elicitation.request") return { problem: "There is no question" };
     if (current.type === "question") return answerTo(current, line);
     const { id: call } = current;
     if (this.#wantsFeedback) return { op: "approve", call, decision: "deny", feedback: line };
@@ -65,6 +78,7 @@ export class Questions {
 
   #text(asked: Asked): string {
     if (asked.type === "question") return textOfQuestion(asked);
+    if (asked.type === "elicitation.request") return this.#form?.begin() ?? "";
     const { tool, effect, rule, cwd, prefix, input, preview, decisions } = asked;
     const more = this.#open.length - 1;
     const rest = more === 0 ? "" : `; ${counted(more, "more question")} after this`;
@@ -72,11 +86,11 @@ export class Questions {
     if (place !== undefined)
       return [
         `? May this run connect to ${visibleLine(place)}? (rule: ${visibleLine(rule)}${rest})`,
-        "  y, a: until the chat ends · n: no · f: no, and why",
+        "  y, a: for this session · n: no · f: no, and why",
       ].join("\n");
     const meanings = [
       "y: once",
-      decisions.includes("session") && `a: such calls of ${tool}, until the chat ends`,
+      decisions.includes("session") && `a: such calls of ${tool}, for this session`,
       prefix !== undefined && `p: commands that begin with "${prefix}", from now on`,
       "n: no",
       "f: no, and what to do instead",
@@ -88,6 +102,10 @@ export class Questions {
       `  ${visibleLine(meanings.filter(Boolean).join(" · "))}`,
     ].join("\n");
   }
+}
+
+function isAsked(event: Told): event is Asked {
+  return event.type === "approval.request" || event.type === "question" || event.type === "elicitation.request";
 }
 
 /** The host that a question is about, with its port. */
@@ -122,11 +140,4 @@ function described(input: unknown): string {
 function textOf(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.includes("\n") ? `\n${text.trimEnd().replaceAll(/^/gm, "  ")}` : text;
-}
-
-function indented(text: string): string[] {
-  return visible(text)
-    .trimEnd()
-    .split("\n")
-    .map((line) => `    ${line}`);
 }

@@ -1,6 +1,9 @@
 import { pathToFileURL } from "node:url";
 import {
   Client,
+  type ElicitRequestFormParams,
+  type ElicitRequestURLParams,
+  type ElicitResult,
   type FetchLike,
   type JSONRPCMessage,
   ProtocolError,
@@ -9,8 +12,10 @@ import {
   SdkHttpError,
   StreamableHTTPClientTransport,
   type Transport,
+  UrlElicitationRequiredError,
 } from "@modelcontextprotocol/client";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
+import type { ElicitationAnswer } from "../tools/elicitation.ts";
 
 /** The protocol is the library of its authors; streams, connections and what becomes of results are koda's own. */
 export type {
@@ -26,31 +31,41 @@ export type {
 
 export { specTypeSchemas } from "@modelcontextprotocol/client";
 
-type ClientOptions = {
+/** A question of a server to the user. */
+export type ElicitParams = ElicitRequestFormParams | ElicitRequestURLParams;
+
+export type ClientOptions = {
   version: string;
   /** The project, for servers that ask for it. */
   root: string;
   /** One of the server's lists is not what it was. */
   onListChanged: () => void;
+  /** The server asks the user; the signal is aborted when it does not wait any more. */
+  onElicit: (params: ElicitParams, signal: AbortSignal) => Promise<ElicitationAnswer>;
+  /** The user may be asked to visit a page. */
+  canElicit: boolean;
   /** Asks for the server's versions first, as the protocol of 2026 has it. */
   negotiates?: true;
 };
 
 /** A client with koda's answers to what a server may ask. */
-export function newClient({ version, root, onListChanged, negotiates }: ClientOptions): Client {
+export function newClient({ version, root, onListChanged, onElicit, canElicit, negotiates }: ClientOptions): Client {
   const changed = { autoRefresh: false, debounceMs: 50, onChanged: onListChanged };
   const client = new Client(
     { name: "koda", version },
     {
-      capabilities: { roots: {}, elicitation: { form: {} } },
+      capabilities: { roots: {}, elicitation: { form: {}, ...(canElicit && { url: {} }) } },
       ...(negotiates && { versionNegotiation: { mode: "auto" } }),
       jsonSchemaValidator: new CfWorkerJsonSchemaValidator(),
       listChanged: { tools: changed, resources: changed, prompts: changed },
     },
   );
   client.setRequestHandler("roots/list", () => ({ roots: [{ uri: pathToFileURL(root).href, name: "project" }] }));
-  // No one is there to be asked.
-  client.setRequestHandler("elicitation/create", () => ({ action: "decline" }));
+  // The library checks the answer.
+  client.setRequestHandler(
+    "elicitation/create",
+    async ({ params }, { mcpReq }) => (await onElicit(params, mcpReq.signal)) as ElicitResult,
+  );
   return client;
 }
 
@@ -58,6 +73,12 @@ export function newClient({ version, root, onListChanged, negotiates }: ClientOp
 export function isHandshakeRefusal(error: unknown): boolean {
   if (error instanceof SdkHttpError) return error.status === 400 || error.status === 404;
   return error instanceof ProtocolError;
+}
+
+/** The pages that the user has to visit before a request can be made, as the server names them. */
+export function requiredPages(error: unknown): readonly ElicitRequestURLParams[] {
+  const { elicitations } = error instanceof UrlElicitationRequiredError ? error : { elicitations: [] };
+  return elicitations.filter(({ url, message }) => typeof message === "string" && URL.canParse(url));
 }
 
 /** Streamable HTTP with a fetch of our own. */

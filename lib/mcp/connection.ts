@@ -14,6 +14,7 @@ import { answerFault } from "./answerfault.ts";
 import {
   changing,
   type Client,
+  type ClientOptions,
   httpTransport,
   isHandshakeRefusal,
   isTimeout,
@@ -36,6 +37,8 @@ export type ServerContext = {
   egress: WayOut;
   /** Directories that commands may write to: a program for headers is never run from there. */
   writable: readonly string[];
+  /** The user can be asked in the name of a server. */
+  canElicit: boolean;
   /** Settles when a server may be started that could write. */
   mayStart: () => Promise<void>;
   warn: (message: string) => void;
@@ -51,7 +54,7 @@ export type ServerConnection = {
   close(): Promise<void>;
 };
 
-type ConnectionOptions = ServerContext & { signal: AbortSignal; onListChanged: () => void };
+type ConnectionOptions = ServerContext & { signal: AbortSignal } & Pick<ClientOptions, "onListChanged" | "onElicit">;
 
 /** Most servers know the handshake of 2025, and those that exit at an unknown request would exit at that of 2026. */
 export async function openConnection(

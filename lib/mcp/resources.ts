@@ -125,14 +125,14 @@ function readTool(servers: readonly Server[]): Tool<ReadInput> {
       if (server === undefined) return unknownServer(wanted, servers);
       if ((uri === undefined) === (prompt === undefined)) return failed("Give either uri or prompt.");
       try {
-        const content = await server.ask(async (client, limits) => {
+        const content = await server.askAttended(async (client, limits) => {
           if (uri === undefined) {
             const { messages } = await client.getPrompt({ name: prompt ?? "", arguments: values }, limits);
             return messages.map((message) => message.content);
           }
           const { contents } = await client.readResource({ uri }, limits);
           return contents.map((resource) => ({ type: "resource" as const, resource }));
-        }, context.signal);
+        }, context);
         return resultOf({ content }, context);
       } catch (error) {
         context.signal.throwIfAborted();

@@ -4,6 +4,7 @@ import type { McpServerConfig } from "../config/config.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
 import type { CallToolResult, Client } from "./client.ts";
+import { type Attending, Elicitor } from "./elicitor.ts";
 import { featuresOf, type ServerFeatures } from "./features.ts";
 import { progressReport } from "./progress.ts";
 import type { ServerConnection, ServerContext } from "./connection.ts";
@@ -15,7 +16,7 @@ type State =
 
 export type RequestLimits = { signal: AbortSignal; timeout: number; maxTotalTimeout: number };
 
-type CallOptions = { signal: AbortSignal; onProgress: (text: string) => void };
+type CallOptions = { context: Attending; onProgress: (text: string) => void };
 
 /**
  * A configured server: its connection, opened again when it breaks, and its features, kept meanwhile. Closing it
@@ -27,6 +28,7 @@ export class Server implements AsyncDisposable {
   /** Settles when the first attempt is over. */
   readonly attempted: Promise<void>;
   readonly #context: ServerContext;
+  readonly #elicitor: Elicitor;
   readonly #life = new AbortController();
   readonly #running: Promise<void>;
   readonly #firstAttempt = Promise.withResolvers<void>();
@@ -40,6 +42,7 @@ export class Server implements AsyncDisposable {
     this.name = name;
     this.config = config;
     this.#context = context;
+    this.#elicitor = new Elicitor({ server: name, warn: context.warn });
     this.attempted = this.#firstAttempt.promise;
     if (!config.enabled) {
       this.#state = { status: "disabled" };
@@ -52,6 +55,14 @@ export class Server implements AsyncDisposable {
     return this.#state;
   }
 
+  /** Ends a first attempt that is not over: it is not used then. */
+  giveUp(): void {
+    if (this.#state.status !== "connecting") return;
+    this.#state = { status: "failed", error: "its start was interrupted" };
+    this.#life.abort();
+    this.#firstAttempt.resolve();
+  }
+
   /** Undefined until it has been connected once. */
   get features(): ServerFeatures | undefined {
     return this.#features;
@@ -61,7 +72,7 @@ export class Server implements AsyncDisposable {
     const params = { name: tool, arguments: input as Record<string, unknown> };
     const onprogress = progressReport(options.onProgress);
     const definition = this.#features?.tools.entries.find(({ name }) => name === tool);
-    return await this.ask(async (client, limits) => {
+    return await this.askAttended(async (client, limits) => {
       if (definition?.execution?.taskSupport !== "required")
         return await client.callTool(params, {
           ...limits,
@@ -69,8 +80,8 @@ export class Server implements AsyncDisposable {
           ...(definition && { toolDefinition: definition }),
         });
       const { callAsTask } = await import("./task.ts");
-      return await callAsTask(client, params, limits);
-    }, options.signal);
+      return await callAsTask(client, { ...params, task: { ttl: this.config.callTimeoutMs } }, limits);
+    }, options.context);
   }
 
   /** Makes a request. Throws with the reason when the connection ends meanwhile. */
@@ -82,6 +93,16 @@ export class Server implements AsyncDisposable {
     } catch (error) {
       throw new Error(connection.describe(error), { cause: error });
     }
+  }
+
+  /** The same for a request during which the server may ask the user, who has all the time. */
+  async askAttended<T>(
+    request: (client: Client, limits: Omit<RequestLimits, "maxTotalTimeout">) => Promise<T>,
+    attending: Attending,
+  ): Promise<T> {
+    return await this.#elicitor.during(attending, this.config.callTimeoutMs, async (stop) =>
+      this.ask(async (client, { signal }) => request(client, { signal, timeout: longestTimeout }), stop),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,8 +141,11 @@ export class Server implements AsyncDisposable {
         ...this.#context,
         signal,
         onListChanged: () => void this.#refresh(),
+        onElicit: async (params, stop) => this.#elicitor.ask(params, stop),
       });
-      this.#features = await this.#featuresNow(connection.client);
+      const features = await this.#featuresNow(connection.client);
+      signal.throwIfAborted();
+      this.#features = features;
       this.#connection = connection;
       this.#state = { status: "connected" };
       this.#firstAttempt.resolve();
@@ -159,6 +183,9 @@ export class Server implements AsyncDisposable {
     }
   }
 }
+
+/** That of a timer. */
+const longestTimeout = 2 ** 31 - 1;
 
 const firstRestMs = 500;
 const longestRestMs = 30_000;

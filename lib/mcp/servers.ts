@@ -35,21 +35,31 @@ export class Servers implements AsyncDisposable {
 
   /**
    * Settles when the first request may be sent: required servers are connected, and the others are, or have had their
-   * time of grace. Throws when a required one failed.
+   * time of grace, or an interrupt ends their start. Throws when a required one failed.
    */
-  async ready(signal: AbortSignal): Promise<void> {
+  async ready(signal: AbortSignal, interrupt?: AbortSignal): Promise<void> {
     const required = this.#servers.filter(({ config }) => config.required);
     const grace = within(graceMs, Promise.all(this.#servers.map(({ attempted }) => attempted)));
     const needed = Promise.all(required.map(({ attempted }) => attempted));
-    await unlessAborted(Promise.all([needed, grace]), signal);
+    const cut = interrupt === undefined ? [] : [aborted(interrupt)];
+    await unlessAborted(Promise.race([Promise.all([needed, grace]), ...cut]), signal);
     const failed = required
       .flatMap(({ name, state }) => (state.status === "failed" ? [{ name, fault: `${name}: ${state.error}` }] : []))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     const [first] = failed;
-    if (first === undefined) return;
+    if (first === undefined) return interrupt?.aborted === true ? this.#giveUp() : undefined;
     const faults = failed.map(({ fault }) => fault).join("; ");
     const next = failed.length > 1 ? "koda mcp check tests them" : `koda mcp check ${first.name} tests it by itself`;
     throw new KodaError("config", `required MCP servers failed to initialize: ${faults} (${next})`);
+  }
+
+  /** Goes on without those that are not connected yet. */
+  #giveUp(): void {
+    const late = this.#servers.filter(({ state }) => state.status === "connecting");
+    if (late.length === 0) return;
+    for (const server of late) server.giveUp();
+    const names = late.map(({ name }) => `"${name}"`).join(", ");
+    this.#warn(`The start of the MCP servers was interrupted, and ${names} ${late.length > 1 ? "are" : "is"} not used`);
   }
 
   /** Settles when each server has connected or has failed once. */
@@ -112,6 +122,11 @@ export class Servers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#servers.map(async (server) => server[Symbol.asyncDispose]()));
   }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 /** An optional server may delay the first request by this time. */

@@ -89,7 +89,7 @@ type Place = { server: Server; context: ToolContext };
 async function run(tool: string, input: unknown, { server, context }: Place): Promise<ToolResult> {
   const { signal, report } = context;
   try {
-    const result = await server.call(tool, input, { signal, onProgress: (text) => report("stdout", `${text}\n`) });
+    const result = await server.call(tool, input, { context, onProgress: (text) => report("stdout", `${text}\n`) });
     return resultOf(result, context);
   } catch (error) {
     signal.throwIfAborted();

@@ -61,6 +61,8 @@ const silent = [
   "usage",
   "question",
   "question.end",
+  "elicitation.request",
+  "elicitation.decision",
   "approval.request",
   "approval.decision",
   "accepted",

@@ -12,6 +12,7 @@ import type { Tasks } from "../shell/background.ts";
 import type { Shell } from "../shell/shell.ts";
 import type { Claim, Effect } from "../trust/claim.ts";
 import type { AgentCalls } from "./agentcalls.ts";
+import type { Elicit } from "./elicitation.ts";
 import type { Finish } from "./finish.ts";
 
 export type ToolResult = {
@@ -56,6 +57,8 @@ export type ToolContext = {
   /** Requests that the proxies refused. */
   refusals: Pick<Refusals, "lastOf">;
   todo: TodoList;
+  /** Asks the user in the name of an MCP server; absent where the user cannot be asked. */
+  elicit?: Elicit | undefined;
   /** Ends the task, or returns what speaks against that. */
   finish(end: Finish): Promise<string | undefined>;
   /** The model's window, in tokens: listings are capped by it. */

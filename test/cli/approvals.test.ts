@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openChat } from "../support/chat.ts";
 import { exec, type Line } from "../support/koda.ts";
+import { serverOf } from "../support/mcp.ts";
 import { call, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { configure, makePlace } from "../support/place.ts";
@@ -63,6 +64,43 @@ test("a denial is told to the model with the user's words, and counted", async (
     summary: expect.stringContaining("use b.txt"),
   });
   expect(chat.there("a.txt")).toEqual([]);
+});
+
+/** The reply to an input, of which each question is answered so; and the number of these. */
+async function asked(chat: Awaited<ReturnType<typeof open>>, id: string): Promise<number> {
+  chat.submit(input(id));
+  for (let count = 0; ; count++) {
+    const line = await chat.until((one) => isRequest(one) || (one.type === "reply" && one.submission === id));
+    if (!isRequest(line)) return count;
+    chat.answer("session", line);
+  }
+}
+
+test("an approval for the session ends with a change of the directory, and with the session", async () => {
+  await using place = makePlace({ "below/b": "" });
+  const script = [touch("a"), touch("b"), say("1"), touch("a"), say("2"), touch("a"), say("3"), touch("a"), say("4")];
+  await using chat = await open(script, { place });
+  expect(await asked(chat, "one")).toBe(1);
+  await chat.ask({ op: "settings", id: "same", cwd: "." });
+  expect(await asked(chat, "two")).toBe(0);
+  expect(await chat.ask({ op: "settings", id: "cd", cwd: "below" })).toMatchObject({ status: "done" });
+  expect(await asked(chat, "three")).toBe(1);
+  await chat.ask({ op: "clear", id: "clear" });
+  expect(await asked(chat, "four")).toBe(1);
+  await chat.finish();
+});
+
+test("an approval of a server's tool ends when the servers are started again", async () => {
+  await using place = makePlace();
+  configure(place, { mcp: { servers: { s: serverOf({ tools: [{ name: "echo", does: "echo" }] }) } } });
+  const both = [call("s__echo", {}), touch("a")];
+  const script = [...both, say("1"), ...both, say("2"), ...both, say("3")];
+  await using chat = await open(script, { place });
+  expect(await asked(chat, "one")).toBe(2);
+  expect(await asked(chat, "two")).toBe(0);
+  await chat.ask({ op: "mcp.refresh", id: "refresh" });
+  expect(await asked(chat, "three")).toBe(1);
+  await chat.finish();
 });
 
 test("an approval for the session covers the tool and its effect, and not a destructive call", async () => {

@@ -1,4 +1,5 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { Database } from "bun:sqlite";
 import { appendFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openChat, promptsOf, startChat } from "../support/chat.ts";
@@ -403,6 +404,59 @@ test("lists answer at once, also while a turn runs", async () => {
     expect(await chat.ask({ op, id: op })).toMatchObject({ status: "done" });
   goOn.resolve();
   await chat.finish();
+});
+
+test("a list is not kept, and made again when it is submitted again", async () => {
+  await using chat = await openChat([say("1")]);
+  const ask = { op: "tools.list", id: "t" };
+  const first = await chat.ask(ask);
+  await chat.ask({ op: "skills.list", id: "s", reload: true });
+  await chat.ask(input("one"));
+  expect(await chat.ask(ask)).toMatchObject({ status: "done", result: first.result });
+  await chat.finish();
+  using db = new Database(join(chat.place.home, ".local/share/koda/koda.db"));
+  const kept = db.query("SELECT id, state, reply IS NULL AS forgotten FROM submission ORDER BY number").all();
+  expect(kept).toEqual([
+    { id: "t", state: "answered", forgotten: 1 },
+    { id: "s", state: "answered", forgotten: 1 },
+    { id: "one", state: "answered", forgotten: 0 },
+  ]);
+});
+
+describe("skills.list", () => {
+  const skill = (name: string) => `---\nname: ${name}\ndescription: About ${name}.\n---\nDo it.\n`;
+  const others = { "a/.koda/skills/one/SKILL.md": skill("one"), "b/.agents/skills/two/SKILL.md": "no fields" };
+
+  test("shows other directories, of which skills count as far as they would there", async () => {
+    for (const [args, one, errors] of [
+      [[], { skills: [], errors: [], skipped: [".koda/skills/one"] }, []],
+      [["--trust-project"], { skills: [{ name: "one", scope: "project" }], errors: [], skipped: [] }, [/two/]],
+    ] as const) {
+      const place = makePlace(others);
+      await using chat = await openChat([], { place, args });
+      const cwds = ["a", join(place.project, "b"), "nowhere"];
+      const { status, result } = await chat.ask({ op: "skills.list", id: "s", cwds });
+      expect(status).toBe("done");
+      const { directories } = result as { directories: { cwd: string; errors: string[] }[] };
+      expect(directories.map(({ cwd }) => cwd)).toEqual(cwds);
+      expect(directories[0]).toMatchObject(one);
+      for (const [at, error] of errors.entries()) expect(directories[1]?.errors[at]).toMatch(error);
+      expect(directories[1]?.errors).toHaveLength(errors.length);
+      expect(directories[2]?.errors).toEqual([expect.stringContaining('/nowhere": no such')]);
+      await chat.finish();
+    }
+  });
+
+  test("reads from the disk again when it is asked to", async () => {
+    const place = makePlace();
+    await using chat = await openChat([], { place, args: ["--trust-project"] });
+    await chat.until(is("session.start"));
+    place.write(".koda/skills/late/SKILL.md", skill("late"));
+    expect(await chat.ask({ op: "skills.list", id: "1" })).toMatchObject({ result: { skills: [] } });
+    const read = await chat.ask({ op: "skills.list", id: "2", reload: true });
+    expect(read).toMatchObject({ result: { skills: [{ name: "late", description: "About late." }] } });
+    await chat.finish();
+  });
 });
 
 test("inputs are kept across sessions, for their user alone", async () => {

@@ -151,6 +151,19 @@ test("/resume and /fork go on with another session, and with the next line of th
   expect(sessions.find(({ turns }) => turns === 3)?.parent).toBe("mine");
 });
 
+test("/resume and /fork keep what was changed in the chat", async () => {
+  await using place = makePlace({ "below/a.txt": "" });
+  await chat(place, [say("zero")], "zero\n", "--session", "mine");
+  const input =
+    "/mode plan\n/model other\n/cd below\n/verify true\none\n/fork\ntwo\n/verify off\n/resume mine\nthree\n";
+  const script = [say("one"), say("two"), say("three")];
+  const { exit, stdout, stderr } = await chat(place, script, input, "--mode", "auto");
+  expect([exit, stdout]).toEqual([0, "one\ntwo\nthree\n"]);
+  const starts = stderr.match(/^koda \d.*/gm)?.map((line) => /\/other .* mode plan .*\/below$/.test(line));
+  expect(starts?.slice(-2)).toEqual([true, true]);
+  expect(stderr.match(/● Verify/g)).toHaveLength(2);
+});
+
 test("/review reviews what is not committed, and the conversation goes on with its findings", async () => {
   await using place = makeRepository({ "a.txt": "one\n" });
   const nothing = await chat(place, [], "/review\n");

@@ -2,12 +2,23 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openLineChat, hasTmux } from "../support/linechat.ts";
+import { serverOf } from "../support/mcp.ts";
 import { call, reply, say } from "../support/model-reply.ts";
 import { configure, makePlace } from "../support/place.ts";
 
 const safe = { args: ["--mode", "safe"] };
 const touch = (name: string) => call("Bash", { command: `touch ${name}` });
 const write = (name: string, id: string) => call("Write", { path: name, content: `${name}\n` }, { id });
+
+/** A call that makes a server ask for these fields. */
+function asking(properties: Record<string, unknown>, more = {}) {
+  const place = makePlace();
+  const tools = [{ name: "elicit", does: "elicit", annotations: { readOnlyHint: true } }] as const;
+  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
+  const required = ["name", "age", "days"].filter((name) => name in properties);
+  const requestedSchema = { type: "object", properties, required };
+  return { place, ask: call("s__elicit", { ask: { message: "Who are you?", requestedSchema, ...more } }) };
+}
 
 describe.skipIf(!hasTmux)("a call that needs approval is asked about at a terminal", () => {
   test("with the tool, what it does, the rule and the directory; y, n and a line of feedback", async () => {
@@ -122,6 +133,74 @@ describe.skipIf(!hasTmux)("a call that needs approval is asked about at a termin
       ?.lines.filter(({ role }) => role === "tool")
       .map(({ text }) => text);
     expect(said).toEqual([expect.stringContaining("blue"), expect.stringContaining("neither of them")]);
+  });
+
+  test("a server's question is asked field by field, and again when the values do not match", async () => {
+    const { place, ask } = asking({
+      name: { type: "string", title: "Your name", minLength: 2 },
+      age: { type: "integer", minimum: 18, description: "In years" },
+      isNew: { type: "boolean", default: true },
+      plan: {
+        type: "string",
+        oneOf: [
+          { const: "s", title: "Small" },
+          { const: "l", title: "Large" },
+        ],
+      },
+      days: { type: "array", items: { type: "string", enum: ["mon", "tue", "wed"] } },
+    });
+    await using _ = place;
+    await using chat = await openLineChat([ask, say("done")], { place });
+    const values = async (age: string) => {
+      chat.enter("y");
+      await chat.shows(/\? Your name\n {2}text\nAnswer >$/);
+      chat.enter("");
+      await chat.shows(/Expected an answer; Ctrl-C ends the turn\nAnswer >$/);
+      chat.enter("Ada");
+      await chat.shows(/\? age\n {4}In years\n {2}a number\nAnswer >$/);
+      chat.enter(age);
+      await chat.shows(/\? isNew\n {2}y or n; Enter: yes\nAnswer >$/);
+      chat.enter("");
+      await chat.shows(/\? plan\n {4}1\. Small\n {4}2\. Large\n {2}one of these; Enter: no answer\nAnswer >$/);
+      chat.enter("3");
+      await chat.shows(/Expected one number from 1 to 2[^\n]*\nAnswer >$/);
+      chat.enter("Large");
+      await chat.shows(/3\. wed\n {2}some of these, with commas between\nAnswer >$/);
+      chat.enter("1, wed");
+      return await chat.shows(/ days: mon, wed\nSend\? y\/n\/e >$/);
+    };
+    chat.enter("go");
+    await chat.shows(/\? The MCP server "s" asks you:\n {4}Who are you\?\n[^\n]*\nAnswer\? y\/n >$/);
+    chat.enter("Ada");
+    await chat.shows(/Expected y or n; Ctrl-C ends the turn\nAnswer\? y\/n >$/);
+    expect(await values("7")).toMatch(
+      /\n {4}Your name: Ada\n {4}age: 7\n {4}isNew: yes\n {4}plan: l\n {4}days: mon, wed\n/,
+    );
+    chat.enter("y");
+    await chat.shows(/age: [^\n]*18[^]*asks you:\n {4}Who are you\?\n[^]*Answer\? y\/n >$/);
+    await values("36");
+    chat.enter("y");
+    await chat.shows(/\ndone\n>$/);
+    const content = '{"name":"Ada","age":36,"isNew":true,"plan":"l","days":["mon","wed"]}';
+    expect(chat.server.requests.at(-1)?.lines.at(-1)?.text).toContain(content);
+  });
+
+  test("a page is asked about with its host, n declines, and Ctrl-C ends the turn", async () => {
+    const { place, ask } = asking({}, { mode: "url", elicitationId: "e", url: "https://example.com/a\u202eb" });
+    await using _ = place;
+    await using chat = await openLineChat([ask, say("done"), ask, say("not reached")], { place });
+    chat.enter("go");
+    await chat.shows(
+      /asks you to visit a page of example\.com:\n {4}Who are you\?\n {4}https:\/\/example\.com\/a%E2%80%AEb\n[^\n]*\nAnswer\? y\/n >$/,
+    );
+    chat.enter("n");
+    await chat.shows(/\ndone\n>$/);
+    expect(chat.server.requests.at(-1)?.lines.at(-1)?.text).toContain("decline");
+    chat.enter("again");
+    await chat.shows(/again\n[^]*Answer\? y\/n >$/);
+    chat.press("C-c");
+    await chat.shows(/koda: The turn was interrupted[^]*\n>$/);
+    expect(chat.server.requests).toHaveLength(3);
   });
 
   test("and at the limit of turns, whether to go on; Ctrl-C leaves a question open and ends the turn", async () => {

@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { openChat } from "../support/chat.ts";
 import type { Line } from "../support/koda.ts";
 import { serverOf } from "../support/mcp.ts";
 import { call, reply, say, wait } from "../support/model-reply.ts";
 import { configure, makePlace } from "../support/place.ts";
+import { until } from "../support/until.ts";
 
 const input = (id: string) => ({ op: "input", id, text: id });
 const tool = (name: string, more: object = {}) => ({
@@ -112,6 +114,31 @@ test("an interrupt ends the start of servers", async () => {
   expect(await chat.reply("r")).toMatchObject({ status: "cancelled" });
   expect(await chat.ask(input("a"))).toMatchObject({ status: "done" });
   await chat.finish();
+});
+
+test("an interrupt ends the very first start of servers, and what was to begin then", async () => {
+  const place = makePlace();
+  const started = join(place.project, "started");
+  const silent = serverOf({ silent: true, starts: started }, { required: true, start_timeout: "10m" });
+  configure(place, { mcp: { servers: { silent } } });
+  await using chat = await openChat([say("1")], { place });
+  chat.submit(input("a"));
+  await until(() => existsSync(started));
+  chat.submit({ op: "interrupt", id: "i" });
+  const start = await chat.until(({ type }) => type === "session.start");
+  expect(start).toMatchObject({ mcp: [{ name: "silent", status: "failed", error: "its start was interrupted" }] });
+  const told = new Map<string, Line>();
+  while (told.size < 2) {
+    const line = await chat.until(({ type }) => type === "reply");
+    if (line.type === "reply") told.set(line.submission, line);
+  }
+  expect(told.get("a")).toMatchObject({ status: "cancelled", error: { code: "interrupted" } });
+  expect(told.get("i")).toMatchObject({ status: "done", result: { interrupted: true } });
+  expect(await chat.ask(input("b"))).toMatchObject({ status: "done" });
+  expect(await chat.ask({ op: "interrupt", id: "again" })).toMatchObject({ result: { interrupted: false } });
+  const { events } = await chat.finish();
+  const notice = events.find((line) => line.type === "notice" && line.code === "mcp");
+  expect(notice).toMatchObject({ message: expect.stringContaining('interrupted, and "silent" is not used') });
 });
 
 test("the program of a server can write in mode auto alone, also after a change of the mode", async () => {

@@ -73,6 +73,8 @@ describe("refused before anything is called", () => {
     [["mcp", "add", "--transport", "sse", "x", "https://a"], "koda does not speak SSE"],
     [["mcp", "get", "x"], 'Unknown command "mcp get": write koda mcp list'],
     [["session", "rollback", "a", "x"], "expected a number of turns"],
+    [["session", "rollback", "a", "-1"], 'N "-1": expected a number of turns, 1 or more'],
+    [["session", "rollback", "-1", "a"], 'Unknown flag "-1"'],
     [["session", "rollback", "a", "1", "--force"], "--files"],
   ];
   for (const [argv, message] of rows)

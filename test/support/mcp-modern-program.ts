@@ -1,4 +1,4 @@
-import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { acceptedContent, createMcpHandler, inputRequired, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
@@ -8,6 +8,13 @@ function makeServer(): McpServer {
   server.registerTool("echo", { inputSchema: z.object({ text: z.string() }) }, ({ text }) => ({
     content: [{ type: "text", text }],
   }));
+  const person = z.object({ name: z.string() });
+  server.registerTool("greet", {}, ({ mcpReq }) => {
+    const { name } = acceptedContent(mcpReq.inputResponses, "who", person) ?? {};
+    const who = inputRequired.elicit({ message: "Your name?", requestedSchema: person });
+    if (name === undefined && mcpReq.inputResponses === undefined) return inputRequired({ inputRequests: { who } });
+    return { content: [{ type: "text", text: `Hello, ${name ?? "whoever you are"}` }] };
+  });
   server.registerTool("grow", {}, () => {
     server.registerTool("grown", {}, () => ({ content: [{ type: "text", text: "grown" }] }));
     return { content: [{ type: "text", text: "grows" }] };

@@ -1,4 +1,4 @@
-import { appendFileSync } from "node:fs";
+import { appendFileSync, existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 /**
@@ -77,7 +77,7 @@ async function askClient(method: string, params: unknown): Promise<unknown> {
   return promise;
 }
 
-type Call = { name: string; arguments?: { command?: string }; _meta?: { progressToken?: unknown } };
+type Call = { name: string; arguments?: { command?: string; ask?: unknown }; _meta?: { progressToken?: unknown } };
 
 async function callTool({ name, arguments: input = {}, _meta }: Call, id: unknown): Promise<unknown> {
   const tool = tools.find((one) => one.name === name);
@@ -91,6 +91,8 @@ const now = new Date().toISOString();
 const endlessTask = { taskId: "task-1", status: "working", ttl: null, createdAt: now, lastUpdatedAt: now };
 
 type Deed = (input: NonNullable<Call["arguments"]>, id: unknown, meta: Call["_meta"]) => unknown;
+
+const anything = { message: "Your name?", requestedSchema: { type: "object", properties: {} } };
 
 const deeds = {
   echo: (input) => text(input),
@@ -131,9 +133,25 @@ const deeds = {
     send({ method: "notifications/tools/list_changed" });
     return text("changed");
   },
-  async elicit() {
-    const requestedSchema = { type: "object", properties: {} };
-    return text(await askClient("elicitation/create", { message: "Your name?", requestedSchema }));
+  /** The result is the user's answer. */
+  async elicit({ ask }) {
+    return text(await askClient("elicitation/create", ask ?? anything));
+  },
+  /** Says that a page has to be visited before. */
+  require({ ask }) {
+    throw Object.assign(new Error("Sign in first"), { code: -32042, data: { elicitations: [ask] } });
+  },
+  /** Asks, and does not wait for the answer. */
+  drop({ ask }) {
+    void askClient("elicitation/create", ask ?? anything);
+    return text("dropped");
+  },
+  /** Takes its question back as soon as there is a file `now`. */
+  async withdraw({ ask }) {
+    void askClient("elicitation/create", ask ?? anything);
+    while (!existsSync("now")) await Bun.sleep(5);
+    send({ method: "notifications/cancelled", params: { requestId: `server-${requests}` } });
+    return text("withdrawn");
   },
   roots: async () => text(await askClient("roots/list", {})),
   progress(_, _id, meta) {
@@ -285,6 +303,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   else if (id !== undefined)
     answer(method, params, id).then(
       (value) => send({ id, result: value }),
-      (fault) => send({ id, error: { code: fault.code ?? -32603, message: fault.message } }),
+      (fault) => send({ id, error: { code: fault.code ?? -32603, message: fault.message, data: fault.data } }),
     );
 }
