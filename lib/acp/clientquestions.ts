@@ -6,6 +6,7 @@ import type {
   SendRequestOptions,
   SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import type { SubmissionOf } from "../chat/submission.ts";
 import type { Submitter } from "../chat/submitter.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { messageOf } from "../errors.ts";
@@ -20,6 +21,8 @@ type QuestionOptions = {
   session: () => string;
   update: (update: SessionUpdate) => Promise<void>;
 };
+
+type FormRequest = Extract<CreateElicitationRequest, { mode: "form" }>;
 
 type Approval = EventOf<"approval.request">;
 
@@ -42,6 +45,10 @@ export class ClientQuestions {
       case "question":
         return this.#ask(event);
       case "question.end":
+        return this.#withdraw(event.id);
+      case "elicitation.request":
+        return this.#passOn(event);
+      case "elicitation.decision":
         return this.#withdraw(event.id);
       default:
         return;
@@ -103,6 +110,31 @@ export class ClientQuestions {
         reply(response.action === "accept" && typeof text === "string" && text !== "" ? text : noAnswer);
       },
       () => reply(noAnswer),
+    );
+  }
+
+  /** A question of an MCP server. Values that do not match count as none: the client has checked them. */
+  #passOn({ id, server, message, schema }: EventOf<"elicitation.request">): void {
+    const { client, submitter, session } = this.#options;
+    const answer = (answered: { decision: "accept" | "decline" | "cancel"; content?: object }) =>
+      submitter.submit({ op: "elicit", server, request: id, ...answered } as SubmissionOf<"elicit">);
+    if (schema === undefined) return void answer({ decision: "decline" });
+    const request: CreateElicitationRequest = {
+      sessionId: session(),
+      mode: "form",
+      message: `${server}: ${message}`,
+      requestedSchema: schema as FormRequest["requestedSchema"],
+    };
+    this.#put(
+      id,
+      async (stop) => {
+        const response = await client.request("elicitation/create", request, stop);
+        const content = "content" in response ? (response.content ?? {}) : {};
+        const isAccepted = response.action === "accept";
+        const { status } = await answer(isAccepted ? { decision: "accept", content } : { decision: "decline" });
+        if (status !== "done") void answer({ decision: "cancel" });
+      },
+      () => void answer({ decision: "cancel" }),
     );
   }
 

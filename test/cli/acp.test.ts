@@ -8,7 +8,7 @@ import { using } from "../support/koda.ts";
 import { onceOffered, serverOf } from "../support/mcp.ts";
 import { call, hang, say, status, think } from "../support/model-reply.ts";
 import { type Script, startModelServer } from "../support/model-server.ts";
-import { makePlace } from "../support/place.ts";
+import { configure, makePlace } from "../support/place.ts";
 
 test("a client learns what koda can do", async () => {
   await using acp = await openAcp([]);
@@ -270,6 +270,31 @@ test("the model's question is a form, where the client has forms", async () => {
   await using plain = await openAcp([say("done")]);
   await plain.prompt((await plain.begin()).sessionId, "go");
   expect(plain.server.requests[0]?.raw).not.toContain('"AskUser"');
+});
+
+test("so is that of an MCP server, and a page is declined", async () => {
+  const fields = { name: { type: "string", minLength: 2 } };
+  const form = { message: "Who?", requestedSchema: { type: "object", properties: fields, required: ["name"] } };
+  const page = { mode: "url", message: "Sign in", elicitationId: "e", url: "https://example.com/" };
+  const elicit = (ask: unknown) => call("s__elicit", { ask });
+  const asked: CreateElicitationRequest[] = [];
+  const place = makePlace();
+  const tools = [{ name: "elicit", does: "elicit", annotations: { readOnlyHint: true } }] as const;
+  configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
+  await using acp = await openAcp([elicit(form), elicit(form), elicit(page), say("done")], {
+    place,
+    capabilities: { elicitation: { form: {} } },
+    answer: (request) => ({ action: "accept", content: { name: asked.push(request) === 1 ? "Ada" : "" } }),
+  });
+  const { sessionId } = await acp.begin();
+  await acp.prompt(sessionId, "go");
+  expect(asked).toMatchObject([{ message: "s: Who?", requestedSchema: { properties: fields } }, {}]);
+  const results = acp.server.requests.at(-1)?.lines.filter(({ role }) => role === "tool");
+  expect(results?.map(({ text }) => text)).toEqual([
+    '{"action":"accept","content":{"name":"Ada"}}',
+    '{"action":"cancel"}',
+    '{"action":"decline"}',
+  ]);
 });
 
 test("files, links and images of a prompt reach the model", async () => {
