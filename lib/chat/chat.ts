@@ -45,6 +45,7 @@ class Chat {
   readonly #lines: ChatTask["lines"];
   readonly #review: ReviewOptions;
   readonly #history: ChatTask["history"];
+  readonly #delivered: ChatTask["delivered"];
   readonly #pending: PendingApprovals;
   readonly #questions: UserQuestions | undefined;
   readonly #opened: ChatConversation;
@@ -66,6 +67,7 @@ class Chat {
     this.#lines = task.lines;
     this.#review = { version: task.version, own: task.ownFiles };
     this.#history = task.history;
+    this.#delivered = task.delivered;
     const { remember } = task;
     const post = (event: Event) => this.#posted.post(event);
     const questions = {
@@ -101,7 +103,7 @@ class Chat {
     try {
       for await (const event of beside(this.#posted, this.#work(reading))) {
         yield event;
-        if (event.type === "reply") this.#door.told(event.submission);
+        if (event.type === "reply" && (await this.#delivered())) this.#door.told(event.submission);
       }
       return this.#last;
     } finally {
@@ -268,7 +270,8 @@ class Chat {
       this.#turn = undefined;
     }
     this.#last = outcome;
-    for (const job of turn.end()) yield this.#door.reply(job, turn.replyTo(job, outcome));
+    // All are stored before the first of them is told, which takes as long as its reader does.
+    yield* turn.end().map((job) => this.#door.reply(job, turn.replyTo(job, outcome)));
     this.#opened.assertOpen();
     yield* turn.changeSettings();
   }

@@ -21,6 +21,8 @@ export type ChatSettings = {
   settings(changes: readonly SettingsChange[]): Promise<Settings>;
   approvals: Approvals;
   questions: UserQuestions | undefined;
+  /** Settles when the events so far have left the process; false when nobody reads them any more. */
+  delivered(): Promise<boolean>;
 };
 
 /** The conversation that a chat has now: some changes of its settings take another one on the same session. */
@@ -137,7 +139,7 @@ export class ChatConversation {
     submissions.adopt(session.id, { id: job.id, reply });
     for (const each of [job, ...queue.waiting]) each.kept = submissions;
     yield* this.#begin(opened);
-    session.submissions.tell(job.id);
+    if (await this.#settings.delivered()) session.submissions.tell(job.id);
     return { session: id };
   }
 

@@ -1,5 +1,13 @@
 import { expect, test } from "bun:test";
+import { ChatLog } from "../support/chatlog.ts";
+import { ChatProcess, type ToldLine } from "../support/chatprocess.ts";
 import { walkKilledChat } from "../support/chatkills.ts";
+import { promptsOf } from "../support/chat.ts";
+import { using } from "../support/koda.ts";
+import { call, reply, say, wait } from "../support/model-reply.ts";
+import { type ModelServer, startModelServer } from "../support/model-server.ts";
+import { makePlace, type Place } from "../support/place.ts";
+import { until } from "../support/until.ts";
 
 /** KODA_SEQUENCES=1000 tries more of them, and KODA_SEED begins with another one. */
 const count = Number(process.env.KODA_SEQUENCES ?? 12);
@@ -11,3 +19,97 @@ for (let seed = first; seed < first + count; seed++)
     async () => expect((await walkKilledChat(seed)).problems).toEqual([]),
     120_000,
   );
+
+test("a clear that was not read before a kill is told by the next process, and what waited is carried out once", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("one"), say("two")]);
+  await using chat = open(place, server);
+  chat.submit(input("a"));
+  await chat.seen("reply", "a");
+  const old = sessionOf(chat);
+  chat.pause();
+  // More than the pipe takes, so that nothing that follows leaves koda.
+  for (let line = 0; line < 700; line++) chat.submit("no submission");
+  chat.submit(submission("clear", "c"));
+  chat.submit(input("b"));
+  const other = () => new ChatLog(place).repliedIn("c").find((session) => session !== old);
+  await until(() => other() !== undefined);
+  const next = other() ?? "";
+  // What follows has its reply, so everything that is done at once is done.
+  chat.submit(submission("interrupt", "i"));
+  await until(() => new ChatLog(place).repliedIn("i").length > 0);
+  chat.kill();
+  await chat.over;
+  expect(chat.lines.filter(({ type }) => type === "session.start")).toHaveLength(1);
+
+  const cleared = { submission: "c", status: "done", result: { session: next } };
+  expect(await repliesIn(place, server, old, input("b"))).toMatchObject([cleared]);
+  const told = await repliesIn(place, server, next);
+  expect(told).toContainEqual(expect.objectContaining({ submission: "b", status: "done" }));
+  expect(server.requests.slice(1).map(promptsOf)).toEqual([["b"]]);
+});
+
+test("a reply that nobody was there to read is told by the next process", async () => {
+  await using place = makePlace();
+  const [goOn, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using server = await startModelServer([
+    reply(say("one"), wait(goOn.promise), call("List", { path: "." })),
+    reply(say("two"), wait(left.promise), say("three")),
+  ]);
+  await using chat = open(place, server);
+  chat.submit(input("a"));
+  await chat.seen("turn.start", "a");
+  const session = sessionOf(chat);
+  chat.submit(input("b"));
+  await chat.seen("accepted", "b");
+  const leaving = chat.leave();
+  goOn.resolve();
+  await leaving;
+  left.resolve();
+  await chat.over;
+  const told = await repliesIn(place, server, session);
+  expect(told.map((line) => line.submission)).toEqual(["a", "b"]);
+});
+
+test("all replies to a turn are stored before the first one is read", async () => {
+  await using place = makePlace();
+  const goOn = Promise.withResolvers<void>();
+  await using server = await startModelServer([reply(call("List", { path: "." }), wait(goOn.promise)), say("both")]);
+  await using chat = open(place, server);
+  chat.submit(input("a"));
+  await chat.seen("turn.start", "a");
+  const session = sessionOf(chat);
+  chat.pause();
+  chat.submit(input("b"));
+  for (let line = 0; line < 700; line++) chat.submit("no submission");
+  goOn.resolve();
+  await until(() => new ChatLog(place).repliedIn("a").length > 0);
+  chat.submit(submission("interrupt", "i"));
+  await until(() => new ChatLog(place).repliedIn("i").length > 0);
+  chat.kill();
+  await chat.over;
+  const told = await repliesIn(place, server, session);
+  for (const id of ["a", "b"])
+    expect(told).toContainEqual(expect.objectContaining({ submission: id, result: { turn: 1, text: "both" } }));
+});
+
+const submission = (op: string, id: string, fields: object = {}) => JSON.stringify({ op, id, ...fields });
+const input = (id: string) => submission("input", id, { text: id });
+
+function open(place: Place, server: ModelServer, ...args: string[]): ChatProcess {
+  return new ChatProcess(place, [...using(server), ...args], () => {});
+}
+
+function sessionOf({ lines: [line] }: ChatProcess): string {
+  if (line?.type !== "session.start") throw new Error("the chat has not begun");
+  return line.session;
+}
+
+/** The replies that the next process tells. */
+async function repliesIn(place: Place, server: ModelServer, session: string, ...lines: string[]): Promise<ToldLine[]> {
+  await using chat = open(place, server, "--resume", session);
+  for (const line of lines) chat.submit(line);
+  chat.close();
+  await chat.over;
+  return chat.lines.filter(({ type }) => type === "reply");
+}
