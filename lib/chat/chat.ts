@@ -216,6 +216,8 @@ class Chat {
       if (next === "over") break;
       yield* next instanceof ChatTurn ? this.#converse(next) : this.#perform(next);
     }
+    // They were stopped as well.
+    yield* this.#conversation.parts.events.until(Promise.all(this.#commands));
     this.#host.signal.throwIfAborted();
     for (const job of this.#queue.drain()) yield this.#door.reply(job, cancelled("The chat was shut down before"));
     // A pipe may stay open for hours.

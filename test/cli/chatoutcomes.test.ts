@@ -4,7 +4,7 @@ import { ChatProcess, type ToldLine } from "../support/chatprocess.ts";
 import { walkKilledChat } from "../support/chatkills.ts";
 import { promptsOf } from "../support/chat.ts";
 import { using } from "../support/koda.ts";
-import { call, reply, say, wait } from "../support/model-reply.ts";
+import { call, hang, reply, say, wait } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { until } from "../support/until.ts";
@@ -91,6 +91,20 @@ test("all replies to a turn are stored before the first one is read", async () =
   const told = await repliesIn(place, server, session);
   for (const id of ["a", "b"])
     expect(told).toContainEqual(expect.objectContaining({ submission: id, result: { turn: 1, text: "both" } }));
+});
+
+test("a shutdown tells the outcome of a command that ran beside the turn", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([hang()]);
+  await using chat = open(place, server);
+  chat.submit(input("a"));
+  await chat.seen("turn.start", "a");
+  chat.submit(submission("shell", "sh", { command: "echo begun; sleep 60" }));
+  await chat.seen("shell.output");
+  chat.submit(submission("shutdown", "s"));
+  await chat.over;
+  const told = chat.lines.filter(({ type }) => type === "reply").map((line) => line.submission);
+  expect(told.sort()).toEqual(["a", "s", "sh"]);
 });
 
 const submission = (op: string, id: string, fields: object = {}) => JSON.stringify({ op, id, ...fields });
