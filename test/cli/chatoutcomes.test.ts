@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { ChatLog } from "../support/chatlog.ts";
 import { ChatProcess, type ToldLine } from "../support/chatprocess.ts";
 import { walkKilledChat } from "../support/chatkills.ts";
@@ -6,7 +8,7 @@ import { promptsOf } from "../support/chat.ts";
 import { using } from "../support/koda.ts";
 import { call, hang, reply, say, wait } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer } from "../support/model-server.ts";
-import { makePlace, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 import { until } from "../support/until.ts";
 
 /** KODA_SEQUENCES=1000 tries more of them, and KODA_SEED begins with another one. */
@@ -105,6 +107,25 @@ test("a shutdown tells the outcome of a command that ran beside the turn", async
   await chat.over;
   const told = chat.lines.filter(({ type }) => type === "reply").map((line) => line.submission);
   expect(told.sort()).toEqual(["a", "s", "sh"]);
+});
+
+test("what a stopped chat had accepted is carried out by the next process, also in a session without a turn", async () => {
+  // Not below /tmp, which is another one for commands.
+  await using place = makePlace({}, "/var/tmp");
+  configure(place, { hooks: [{ on: "prompt", command: "test -e go || { touch begun; sleep 60; }" }] });
+  await using server = await startModelServer([say("late")]);
+  await using chat = open(place, server);
+  chat.submit(input("a"));
+  await until(() => existsSync(join(place.project, "begun")));
+  chat.submit(input("b"));
+  await chat.seen("accepted", "b");
+  chat.stop();
+  await chat.over;
+  const told = chat.lines.filter(({ type }) => type === "reply");
+  expect(told).toMatchObject([{ submission: "a", status: "cancelled" }]);
+  place.write("go", "");
+  const late = await repliesIn(place, server, sessionOf(chat));
+  expect(late).toMatchObject([{ submission: "b", status: "done", result: { text: "late" } }]);
 });
 
 const submission = (op: string, id: string, fields: object = {}) => JSON.stringify({ op, id, ...fields });
