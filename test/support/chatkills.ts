@@ -159,7 +159,8 @@ class KillWalk {
     await chat.over;
     const { wasKilled } = chat;
     if (wasKilled) this.kills++;
-    this.#record.end({ wasKilled });
+    // A clear is also told in the session that it began.
+    this.#record.end({ whole: !wasKilled && !this.#hasMoved });
     // Nothing was accepted in a session that does not exist.
     if (chat.exit === 10) this.#session = undefined;
     else if (!wasKilled && !this.#hasMoved) this.#record.checkReplies();

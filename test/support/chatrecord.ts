@@ -47,9 +47,9 @@ export class ChatRecord {
     return this.#told.get(id)?.reply;
   }
 
-  /** A process that ends by itself has told everything. */
-  end({ wasKilled }: { wasKilled: boolean }): void {
-    if (!wasKilled) return this.#due.clear();
+  /** A process is over. One that is `whole` has told everything, and there is nothing to tell again. */
+  end({ whole }: { whole: boolean }): void {
+    if (whole) return this.#due.clear();
     for (const id of this.ids) this.#due.set(id, Math.max(this.#dueOf(id), 1));
   }
 
