@@ -62,7 +62,10 @@ async function* chatFor(request: ChatRequest, { options, host }: Opening): Async
   const chat: ChatOptions = { ...options, ...chatDefaults, cd: cwd, ...(resume !== undefined && { resume }) };
   const { run: _, ...parts } = chatParts(chat, servers);
   const notifier = await notifierFor(chat);
-  const task = { ...parts, lines, remember: rememberPrefix, canAnswer, conclude: async (outcome: Outcome) => outcome };
+  // A client that goes on with a session has no use for the replies to an earlier connection.
+  const delivered = async () => true;
+  const conclude = async (outcome: Outcome) => outcome;
+  const task = { ...parts, lines, remember: rememberPrefix, canAnswer, conclude, delivered };
   for await (const event of runChat(host, task)) {
     notifier?.see(event);
     // stdout is the client's.

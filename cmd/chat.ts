@@ -16,11 +16,11 @@ export async function chat(options: CommandOptions<"chat">, stopper: Stopper): P
   if (!options.json) return await (await import("./linechat.ts")).lineChat(options, stopper);
   const { run, ...parts } = chatParts(options);
   return await deliver(
-    (conclude) => {
+    (conclude, delivered) => {
       const host = new Host({ stop: stopper.controller, cassette: cassetteOf(run), reaper: new Reaper() });
       stopper.killNow = () => host.killNow();
       const lines = inputLines(Bun.stdin.stream(), host.signal);
-      return runChat(host, { ...parts, lines, remember: rememberPrefix, canAnswer: true, conclude });
+      return runChat(host, { ...parts, lines, remember: rememberPrefix, canAnswer: true, conclude, delivered });
     },
     {
       sink: await sinkFor({ ...run, output: "jsonl" }),

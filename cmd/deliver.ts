@@ -10,6 +10,9 @@ import type { ExecOptions } from "./options.ts";
 import { report } from "./print.ts";
 import { sinkFor } from "./stdio.ts";
 
+/** Settles when the events so far have left the process; false when nobody reads them any more. */
+type Delivered = () => Promise<boolean>;
+
 /** The last step before the end event; it may change the outcome. */
 export type Conclude = (outcome: Outcome, totals: Totals) => Promise<Outcome>;
 
@@ -25,7 +28,7 @@ type Delivery = {
  * followed to its end: its outcome is recorded and its processes are stopped.
  */
 export async function deliver(
-  events: (conclude: Conclude) => AsyncIterable<Event>,
+  events: (conclude: Conclude, delivered: Delivered) => AsyncIterable<Event>,
   { sink, stop, conclude, notifier }: Delivery,
 ): Promise<number> {
   let broken: KodaError | undefined;
@@ -36,7 +39,7 @@ export async function deliver(
   };
 
   // stderr may still work when stdout does not, so every event is written.
-  for await (const event of events(concluded)) {
+  for await (const event of events(concluded, () => sink.delivered())) {
     if (event.type === "end") end = event;
     notifier?.see(event);
     try {

@@ -42,11 +42,18 @@ async function converse(options: ChatOptions, person: Person, stopper: Stopper):
   const { run, ...parts } = chatParts(options);
   const { chat, inputs, isAskable } = person;
   return await deliver(
-    (conclude) => {
+    (conclude, delivered) => {
       const host = new Host({ stop: stopper.controller, cassette: cassetteOf(run), reaper: new Reaper() });
       stopper.killNow = () => host.killNow();
       const remember = isAskable ? rememberPrefix : undefined;
-      return runChat(host, { ...parts, lines: chat.submissions(inputs), remember, canAnswer: isAskable, conclude });
+      return runChat(host, {
+        ...parts,
+        lines: chat.submissions(inputs),
+        remember,
+        canAnswer: isAskable,
+        conclude,
+        delivered,
+      });
     },
     { sink: seenBy(person), stop: stopper.controller, notifier: await notifierFor(options) },
   );

@@ -48,6 +48,7 @@ class Chat {
   readonly #lines: EarlyLines;
   readonly #review: ReviewOptions;
   readonly #history: ChatTask["history"];
+  readonly #delivered: ChatTask["delivered"];
   readonly #pending: PendingApprovals;
   readonly #questions: UserQuestions | undefined;
   readonly #elicitations: Elicitations | undefined;
@@ -70,6 +71,7 @@ class Chat {
     this.#lines = new EarlyLines(task.lines);
     this.#review = { version: task.version, own: task.ownFiles };
     this.#history = task.history;
+    this.#delivered = task.delivered;
     const { remember } = task;
     const post = (event: Event) => this.#posted.post(event);
     const questions = {
@@ -106,7 +108,7 @@ class Chat {
     try {
       for await (const event of beside(this.#posted, this.#work(reading))) {
         yield event;
-        if (event.type === "reply") this.#door.told(event.submission);
+        if (event.type === "reply" && (await this.#delivered())) this.#door.told(event.submission);
       }
       return this.#last;
     } finally {
@@ -245,6 +247,8 @@ class Chat {
       if (next === "over") break;
       yield* next instanceof ChatTurn ? this.#converse(next) : this.#perform(next);
     }
+    // They were stopped as well.
+    yield* this.#conversation.parts.events.until(Promise.all(this.#commands));
     this.#host.signal.throwIfAborted();
     for (const job of this.#queue.drain()) yield this.#door.reply(job, cancelled("The chat was shut down before"));
     // A pipe may stay open for hours.
@@ -299,7 +303,8 @@ class Chat {
       this.#turn = undefined;
     }
     this.#last = outcome;
-    for (const job of turn.end()) yield this.#door.reply(job, turn.replyTo(job, outcome));
+    // All are stored before the first of them is told, which takes as long as its reader does.
+    yield* turn.end().map((job) => this.#door.reply(job, turn.replyTo(job, outcome)));
     this.#opened.assertOpen();
     yield* turn.changeSettings();
   }

@@ -23,6 +23,8 @@ export type ChatSettings = {
   approvals: Approvals;
   questions: UserQuestions | undefined;
   elicit: Elicit | undefined;
+  /** Settles when the events so far have left the process; false when nobody reads them any more. */
+  delivered(): Promise<boolean>;
 };
 
 type Clearing = { last: Outcome; queue: Queue; signal: AbortSignal };
@@ -157,7 +159,7 @@ export class ChatConversation {
     for (const each of [job, ...queue.waiting]) each.kept = submissions;
     this.#settings.approvals.forget();
     yield* this.#begin(opened);
-    session.submissions.tell(job.id);
+    if (await this.#settings.delivered()) session.submissions.tell(job.id);
     return { session: id };
   }
 

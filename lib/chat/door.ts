@@ -75,7 +75,7 @@ export class Door {
     return event;
   }
 
-  /** The reader of the events asks for more, so it has this reply. */
+  /** To be called when the reply has left the process. */
   told(id: string): void {
     this.#options.kept().tell(id);
   }

@@ -58,6 +58,8 @@ export class Session implements AsyncDisposable {
   #todo: TodoList;
   #inTurn = false;
   #closed = false;
+  /** Without items, but with submissions to answer. */
+  #isAwaited = false;
 
   constructor(db: Database, { info, owner, items, origin }: SessionSource) {
     this.#db = db;
@@ -86,7 +88,7 @@ export class Session implements AsyncDisposable {
 
   /** A new session or fork without items of its own, of which nothing is kept. */
   get isEmpty(): boolean {
-    return this.#isNew && this.#info.length === this.#lengthAtStart;
+    return this.#isNew && this.#info.length === this.#lengthAtStart && !this.#isAwaited;
   }
 
   /** The environment that was recorded last. */
@@ -181,15 +183,16 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Releases the session; the store stays open. A new session or fork without new items is deleted. Never fails on the
-   * store: an empty session is not listed, and a lease ends with its process.
+   * Releases the session; the store stays open. A new session or fork without new items is deleted, unless a later
+   * process has submissions to answer. Never fails on the store: an empty session is not listed, and a lease ends with
+   * its process.
    */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
     try {
       // Unless another process has taken it meanwhile, and has perhaps added to it.
-      if (this.isEmpty && this.#isMade) this.#write(() => deleteSession(this.#db, this.id));
+      if (this.isEmpty && this.#isMade) this.#write(() => this.#deleteEmpty());
     } catch (error) {
       if (!(error instanceof KodaError)) throw error;
     }
@@ -199,6 +202,11 @@ export class Session implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     this.close();
     return Promise.resolve();
+  }
+
+  #deleteEmpty(): void {
+    this.#isAwaited = this.submissions.open().length > 0;
+    if (!this.#isAwaited) deleteSession(this.#db, this.id);
   }
 
   #todoOfLog(): TodoList {

@@ -17,7 +17,10 @@ export type Submissions = {
   answer(id: string, reply: string): void;
   /** The program that submitted it has read the reply, as far as koda can know. */
   tell(id: string): void;
-  /** Takes over those of another session, where only this reply is left for a program that knows no other session. */
+  /**
+   * Takes over those of another session. There this reply is left for a program that knows no other session, and what
+   * is open: that program may submit it again.
+   */
   adopt(from: string, left: { id: string; reply: string }): void;
   find(id: string): StoredSubmission | undefined;
   /** Those whose reply was not told, in the order in which they were accepted. */
@@ -67,7 +70,8 @@ export function openSubmissions(db: Database, { session, write }: SubmissionsOpt
         answerSubmission(db, { session, id, reply });
         db.run(
           `INSERT INTO submission (session, id, number, body, state, reply)
-             SELECT ?1, id, number, body, state, reply FROM submission WHERE session = ?2 AND id = ?3`,
+             SELECT ?1, id, number, body, iif(id = ?3, state, 'answered'), reply
+             FROM submission WHERE session = ?2 AND state <> 'answered'`,
           [from, session, id],
         );
       }),

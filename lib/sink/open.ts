@@ -3,7 +3,7 @@ import { jsonlWriter, jsonWriter } from "./jsonl.ts";
 import { alreadyWritten } from "./output.ts";
 import { openProgress } from "./progress.ts";
 import { Screen } from "./screen.ts";
-import type { EventWriter, Sink, SinkOptions } from "./sink.ts";
+import type { EventWriter, Sink, SinkOptions, SinkOutput } from "./sink.ts";
 import { textWriter } from "./text.ts";
 
 /**
@@ -18,7 +18,7 @@ export function openSink(options: SinkOptions): Sink {
   return {
     write(event) {
       if (isStdoutLost) return toStderr(event) ?? alreadyWritten;
-      if (event.type === "end" || event.type === "reply") return writeThrough(event);
+      if (event.type === "end") return writeThrough(event);
       const written = toStdout(event);
       // Most events are pieces of text with nothing to wait for: they cost no promise.
       const isWritten = written === undefined || written === alreadyWritten;
@@ -26,14 +26,12 @@ export function openSink(options: SinkOptions): Sink {
     },
     note: async (text) => await screen.toStderr(`${screen.stderrIsOpen ? "\n" : ""}${text}\n`),
     flush: () => screen.flush(),
+    delivered: async () => !isStdoutLost && (await isFlushed(options.stdout)),
     clearLine: () => screen.clearLine(),
   };
 
-  /**
-   * stderr reports success only after the answer has left the process; of a lost one it gets the end that follows. A
-   * reply has to have left it before it counts as told.
-   */
-  async function writeThrough(event: EventOf<"end" | "reply">): Promise<void> {
+  /** stderr reports success only after the answer has left the process; of a lost one it gets the end that follows. */
+  async function writeThrough(event: EventOf<"end">): Promise<void> {
     try {
       await toStdout(event);
       await options.stdout.flush();
@@ -54,6 +52,16 @@ export function openSink(options: SinkOptions): Sink {
     } finally {
       await toStderr(event);
     }
+  }
+}
+
+async function isFlushed(output: SinkOutput): Promise<boolean> {
+  try {
+    await output.flush();
+    return true;
+  } catch {
+    // The next write reports it.
+    return false;
   }
 }
 

@@ -8,6 +8,8 @@ export type Sink = {
   note(text: string): Promise<void>;
   /** Settles when everything has left the process; throws the error of stdout. */
   flush(): Promise<void>;
+  /** Settles when everything on stdout has left the process; false when stdout is lost. */
+  delivered(): Promise<boolean>;
   /** Bytes that clear the terminal's line, for a process that exits without waiting for `flush`. */
   clearLine(): string;
 };

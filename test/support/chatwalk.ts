@@ -186,6 +186,7 @@ export function chatHere({ place, server, session, lines, problems, mode }: Chat
       settingsIn(place, server, { ...(session && { session }), overrides: overridesOf([...first, ...changes]) }),
     remember: async () => {},
     conclude: async (outcome) => outcome,
+    delivered: async () => true,
     report: async (error) => void problems.push(`a bug: ${error instanceof Error ? error.stack : String(error)}`),
   });
 }

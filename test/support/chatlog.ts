@@ -1,0 +1,60 @@
+import { Database } from "bun:sqlite";
+import type { ModelRequestSeen } from "./model-server.ts";
+import { databaseIn } from "./opened.ts";
+import type { Place } from "./place.ts";
+
+/** What the model was sent: `markers` counts the items in the log that change earlier ones. */
+type Sent = { messages: readonly string[]; markers: number };
+type Prompt = { submission?: string; parts: { text: string }[] };
+
+/** The sessions in a place as they are stored, while koda runs and is killed. */
+export class ChatLog {
+  readonly problems: string[] = [];
+  readonly #place: Place;
+  /** The newest request of each session. */
+  readonly #sent = new Map<string, Sent>();
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  /** A request begins with the messages of the one before, also after a kill, unless a marker has come between. */
+  checkRequest({ body }: ModelRequestSeen, pid: number): void {
+    const sql = `SELECT lease.session, count(item.seq) AS markers FROM lease LEFT JOIN item ON item.session = lease.session
+      AND item.kind IN ('compaction', 'rollback', 'trim') WHERE lease.pid = ? GROUP BY lease.session`;
+    const [log] = this.#all<{ session: string; markers: number }>(sql, pid);
+    // The process that sent it was killed.
+    if (log === undefined) return;
+    const { session, markers } = log;
+    const messages = (body.messages as { role: string }[]).filter(({ role }) => role !== "system");
+    const sent = { markers, messages: messages.map((message) => JSON.stringify(message)) };
+    const before = this.#sent.get(session);
+    this.#sent.set(session, sent);
+    if (before === undefined || before.markers !== markers) return;
+    const at = before.messages.findIndex((message, index) => message !== sent.messages[index]);
+    if (at !== -1) this.problems.push(`message ${at} was ${before.messages[at]} and now is ${sent.messages[at]}`);
+  }
+
+  /** The user's prompts of all sessions. */
+  prompts(): { id: string; text: string }[] {
+    const sql = "SELECT body FROM item JOIN content ON content.id = item.content WHERE item.kind = 'user'";
+    const prompts = this.#all<{ body: string }>(sql).map(({ body }) => JSON.parse(body) as Prompt);
+    return prompts.map(({ submission = "", parts }) => ({ id: submission, text: parts[0]?.text ?? "" }));
+  }
+
+  /** The submissions that are left for a later process. */
+  left(session: string): { id: string; state: string }[] {
+    return this.#all("SELECT id, state FROM submission WHERE session = ? AND state <> 'answered'", session);
+  }
+
+  /** The sessions in which a submission has a reply. */
+  repliedIn(id: string): string[] {
+    const sql = "SELECT session FROM submission WHERE id = ? AND reply IS NOT NULL";
+    return this.#all<{ session: string }>(sql, id).map(({ session }) => session);
+  }
+
+  #all<Row>(sql: string, ...values: (string | number)[]): Row[] {
+    using database = new Database(databaseIn(this.#place), { readonly: true });
+    return database.query<Row, (string | number)[]>(sql).all(...values);
+  }
+}
