@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { embedMcp } from "../lib/mcp/embed.ts";
 import { embedCatalog } from "../lib/model/catalog/embed.ts";
 import { embedSupervisor, supervisorWorker } from "../lib/sandbox/supervisor/embed.ts";
 import { embedSearch } from "../lib/tools/search/embed.ts";
@@ -24,7 +25,7 @@ export type Modules = ReadonlyMap<string, number>;
 export async function compile({ outfile, target, maps }: CompileOptions): Promise<Modules> {
   const { metafile } = await Bun.build({
     entrypoints: ["cmd/main.ts", supervisorWorker],
-    plugins: [embedSearch(ripgrepOf(target).path), embedSupervisor(), embedCatalog()],
+    plugins: [embedSearch(ripgrepOf(target).path), embedSupervisor(), embedCatalog(), embedMcp()],
     define: { KODA_VERSION: JSON.stringify(version) },
     minify: true,
     // Bytecode needs esm, or the build "succeeds" and the binary dies at its first import.meta.
