@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 
 /** The platforms of a release. */
 export const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl"] as const;
@@ -13,7 +13,15 @@ export function targetOf(name: string): Target {
 
 /** The target of the Bun that runs this; undefined where koda has none. */
 export function hostTarget(): Target | undefined {
-  // The path of the dynamic loader stands in the first page of a program.
-  const isMusl = readFileSync(process.execPath).subarray(0, 4096).includes("/ld-musl-");
-  return targets.find((target) => target === `${process.platform}-${process.arch}${isMusl ? "-musl" : ""}`);
+  const libc = firstPage(process.execPath).includes("/ld-musl-") ? "-musl" : "";
+  return targets.find((target) => target === `${process.platform}-${process.arch}${libc}`);
+}
+
+/** The path of the dynamic loader stands there. */
+function firstPage(program: string): Buffer {
+  const file = openSync(program, "r");
+  const page = Buffer.alloc(4096);
+  readSync(file, page);
+  closeSync(file);
+  return page;
 }
