@@ -20,6 +20,7 @@ const needed = [
   { program: "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", package: "libc6-arm64-cross" },
   { program: `/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`, package: "musl" },
   { program: "/usr/lib/gcc/x86_64-linux-gnu/12/libstdc++_pic.a", package: "libstdc++-12-pic" },
+  { program: "jq", package: "jq" },
   { program: "shellcheck", package: "shellcheck" },
   { program: "busybox", package: "busybox" },
 ] as const;
