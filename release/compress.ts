@@ -5,12 +5,6 @@ export const formats = ["tar.xz", "tar.gz", "tar"] as const;
 
 export type Format = (typeof formats)[number];
 
-export function formatOf(name: string): Format {
-  const format = formats.find((candidate) => candidate === name);
-  if (format === undefined) throw new Error(`Unknown format "${name}": expected one of ${formats.join(", ")}`);
-  return format;
-}
-
 /** Neither form has a time or a name in it, and one thread makes the same bytes on every machine. */
 export async function compress(bytes: Uint8Array, format: Format, target?: Target): Promise<Uint8Array> {
   switch (format) {

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { version } from "../package.json";
+import type { ArchiveFile } from "./tar.ts";
+import type { Target } from "./targets.ts";
 
-export type PackedFile = { path: string; content: string | Uint8Array; isProgram?: boolean };
-export type NpmPackage = { name: string; manifest: Readonly<Record<string, unknown>>; files: readonly PackedFile[] };
+export type NpmPackage = { name: string; manifest: Readonly<Record<string, unknown>>; files: readonly ArchiveFile[] };
 
 const wrapper = "koda-cli";
 const about = "A coding agent for shells, scripts and CI";
@@ -12,7 +13,7 @@ const about = "A coding agent for shells, scripts and CI";
  * None of them has an install script. Those of the platforms come first: they
  * have to be there when the other one is published.
  */
-export function npmPackages(platforms: ReadonlyMap<string, readonly PackedFile[]>): NpmPackage[] {
+export function npmPackages(platforms: ReadonlyMap<Target, readonly ArchiveFile[]>): NpmPackage[] {
   const packages = [...platforms].map(([target, files]) => platformPackage(target, files));
   const optionalDependencies = Object.fromEntries(packages.map(({ name }) => [name, version]));
   const manifest = {
@@ -29,7 +30,7 @@ export function npmPackages(platforms: ReadonlyMap<string, readonly PackedFile[]
   return [...packages, { name: wrapper, manifest, files }];
 }
 
-function platformPackage(target: string, files: readonly PackedFile[]): NpmPackage {
+function platformPackage(target: Target, files: readonly ArchiveFile[]): NpmPackage {
   const [os = "", cpu = "", libc = "glibc"] = target.split("-");
   const name = `${wrapper}-${target}`;
   const platform = { os: [os], cpu: [cpu], libc: [libc], preferUnplugged: true };
@@ -41,6 +42,6 @@ function common(name: string, description: string) {
 }
 
 /** The files of a package; npm's archives have them in a directory `package`. */
-export function filesOfPackage({ manifest, files }: NpmPackage): PackedFile[] {
-  return [{ path: "package.json", content: `${JSON.stringify(manifest, null, 2)}\n` }, ...files];
+export function filesOfPackage({ manifest, files }: NpmPackage): ArchiveFile[] {
+  return [{ path: "package.json", content: Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`) }, ...files];
 }

@@ -1,18 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { dirname, join } from "node:path";
-import { type NpmPackage, npmPackages, type PackedFile } from "../../release/npmpackages.ts";
+import { type NpmPackage, npmPackages } from "../../release/npmpackages.ts";
+import type { ArchiveFile } from "../../release/tar.ts";
+import { type Target, targets } from "../../release/targets.ts";
 import { startRegistry, writePackage } from "../support/npmregistry.ts";
 import { hasManager, installing, type ManagerName, managers } from "../support/packagemanagers.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { recentNode } from "../support/recentnode.ts";
 import { finished, runIn, spawnIn } from "../support/run.ts";
 
-const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl"];
 const here = `linux-${process.arch}`;
 
 /** A program that says what it is. */
-const program = (target: string, script: string): PackedFile[] => [
-  { path: "bin/koda", content: `#!/bin/sh\n${script.replace("TARGET", target)}\n`, isProgram: true },
+const program = (target: Target, script: string): ArchiveFile[] => [
+  { path: "bin/koda", content: Buffer.from(`#!/bin/sh\n${script.replace("TARGET", target)}\n`), isProgram: true },
 ];
 const packagesWith = (script: string) =>
   npmPackages(new Map(targets.map((target) => [target, program(target, script)])));

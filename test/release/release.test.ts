@@ -46,6 +46,7 @@ test("the same commit makes the same bytes in another directory", () => {
   expect(files).toEqual([
     "SHA256SUMS",
     "build.lock",
+    "install.sh",
     `${name}.tar`,
     `koda-${version}-sourcemaps.tar`,
     `koda-${version}.cdx.json`,
@@ -56,7 +57,7 @@ test("the same commit makes the same bytes in another directory", () => {
 
 test("SHA256SUMS is what sha256sum checks", () => {
   const { exitCode, said } = checkout.run("sh", "-c", `cd ${out} && sha256sum --check --strict SHA256SUMS`);
-  expect([exitCode, said.match(/: OK$/gm)?.length]).toEqual([0, 4]);
+  expect([exitCode, said.match(/: OK$/gm)?.length]).toEqual([0, 5]);
 });
 
 test("an archive has the binary and what belongs beside it, by paths below a prefix", () => {

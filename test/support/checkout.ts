@@ -26,6 +26,8 @@ const sources = [
   "cmd",
   "lib",
   "release",
+  "npm",
+  "install.sh",
   "package.json",
   "package-lock.json",
   "tsconfig.json",
