@@ -31,6 +31,7 @@ const benches = {
   agents: () => import("./agents.ts"),
   review: () => import("./review.ts"),
   classify: () => import("./classify.ts"),
+  install: () => import("./install.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);

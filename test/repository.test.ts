@@ -79,6 +79,8 @@ const edges: Readonly<Record<string, readonly string[]>> = {
 const sources = [...new Bun.Glob("{cmd,lib}/**/*.ts").scanSync()]
   .map((path) => normalize(path))
   .filter((path) => !path.endsWith(".d.ts"));
+/** The files that make the binary and its releases of those; they keep to the same rules of form. */
+const builders = ["build.ts", ...[...new Bun.Glob("release/**/*.ts").scanSync()].map((path) => normalize(path))];
 const folderOf = (path: string) => (path.startsWith("cmd/") ? "cmd" : (/^lib\/(\w+)\//.exec(path)?.[1] ?? ""));
 
 /** Static, type-only and dynamic imports of our own files, resolved against the importing file. */
@@ -230,7 +232,7 @@ const exportedForTests: Readonly<Record<string, string>> = {
 
 test("a name is exported only for another file of the product", () => {
   const generators = [...new Bun.Glob("test/support/record-*.ts").scanSync()];
-  const imported = new Set([...sources, "build.ts", ...generators].flatMap(namesImportedBy));
+  const imported = new Set([...sources, ...builders, ...generators].flatMap(namesImportedBy));
   const types = new Set([...new Bun.Glob("test/**/*.ts").scanSync()].flatMap(namesImportedBy));
   const isType = (path: string, name: string) =>
     new RegExp(`^export (?:type|interface) ${name}\\b`, "m").test(textOf(path));
@@ -276,7 +278,7 @@ function functionsIn(path: string): { name: string; lines: number }[] {
 }
 
 test(`no function has more than ${mostLines} lines`, () => {
-  const found = sources.flatMap((path) => functionsIn(path).map((each) => ({ path, ...each })));
+  const found = [...sources, ...builders].flatMap((path) => functionsIn(path).map((each) => ({ path, ...each })));
   // Otherwise the scan would not see the functions.
   expect(found.length).toBeGreaterThan(3 * sources.length);
   const long = found.filter(({ lines }) => lines > mostLines);
@@ -286,7 +288,7 @@ test(`no function has more than ${mostLines} lines`, () => {
 test("no line is wider than 120 columns, but for a message or a pattern that stands on one line", () => {
   const bench = [...new Bun.Glob("bench/**/*.ts").scanSync()].map((path) => normalize(path));
   const literal = /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|(?<=^\s*)\/(?![*/]).*\/[a-z]*/g;
-  const wide = [...sources, ...bench, "build.ts"].flatMap((path) => {
+  const wide = [...sources, ...bench, ...builders].flatMap((path) => {
     const widths = textOf(path)
       .split("\n")
       .map((line) => Bun.stringWidth(line.replace(literal, (found) => (Bun.stringWidth(found) > 80 ? "" : found))));
@@ -297,7 +299,7 @@ test("no line is wider than 120 columns, but for a message or a pattern that sta
 
 test("a comment begins with its subject, not with a question word", () => {
   const opening = /(?:\/\*\*(?:\s+\*)?|^\s*\/\/) (?:What|Where|Who|Whom|Whose|Whether)\b.*/gm;
-  const asking = sources.flatMap((path) =>
+  const asking = [...sources, ...builders].flatMap((path) =>
     [...textOf(path).matchAll(opening)].map(([comment]) => `${path}: ${comment.trim()}`),
   );
   expect(asking).toEqual([]);

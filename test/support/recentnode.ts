@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { fetchPackages } from "./fetchpackages.ts";
 
 /** The first whose fetch obeys proxy variables; a system's own Node is often older. */
 const wanted = "24";
@@ -14,15 +15,7 @@ export function recentNode(): string {
 
 /** Fetches it once; what cannot be had is said, and the tests that need it say that they are skipped. */
 export function installRecentNode(): void {
-  if (knowsProxies(recentNode())) return;
-  const options = ["--no-save", "--no-package-lock", "--no-audit", "--no-fund", "--prefix", place];
-  const { exitCode } = Bun.spawnSync(["npm", "install", ...options, `${name}@${wanted}`], {
-    stdin: "ignore",
-    stdout: "ignore",
-    stderr: "ignore",
-    timeout: 120_000,
-  });
-  if (exitCode !== 0) console.error(`skipped: tests that need Node ${wanted}: npm could not install ${name}`);
+  if (!knowsProxies(recentNode())) fetchPackages(place, [`${name}@${wanted}`]);
 }
 
 function knowsProxies(node: string): boolean {

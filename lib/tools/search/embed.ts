@@ -1,19 +1,15 @@
 import type { BunPlugin } from "bun";
 
-/**
- * For the build only: makes ripgrep part of the binary. Throws when its package for the target (`linux-x64`,
- * `linux-arm64`; this machine's when absent) is not installed.
- */
-export function embedSearch(target = `${process.platform}-${process.arch}`): BunPlugin {
+/** For the build only: makes ripgrep, the program at this path, part of the binary. */
+export function embedSearch(program: string): BunPlugin {
   return {
     name: "embed-search",
-    setup: (build) =>
-      void build.onLoad({ filter: /\/lib\/tools\/search\/built\.ts$/ }, () => ({ contents: built(target) })),
+    setup(build) {
+      build.onLoad({ filter: /\/lib\/tools\/search\/built\.ts$/ }, () => ({ contents: built }));
+      build.onResolve({ filter: /^ripgrep$/ }, () => ({ path: program }));
+    },
   };
 }
 
-/** The program is linked statically, so it serves systems with musl too. */
-function built(target: string): string {
-  const program = Bun.resolveSync(`@vscode/ripgrep-${target.replace(/-musl$/, "")}/bin/rg`, import.meta.dir);
-  return `import file from ${JSON.stringify(program)} with { type: "file" };\nexport const ripgrepFile = file;`;
-}
+/** Names no path: the binary's source maps hold this text, and they are the same wherever it is built. */
+const built = `import file from "ripgrep" with { type: "file" };\nexport const ripgrepFile = file;`;

@@ -1,0 +1,72 @@
+import { expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import { hostTarget } from "../../release/targets.ts";
+import { binary } from "../support/koda.ts";
+import { makePlace } from "../support/place.ts";
+import { whyNoRoot } from "../support/root.ts";
+import { runIn } from "../support/run.ts";
+
+const target = hostTarget();
+const problem = Bun.which("busybox") === null ? "there is no busybox" : whyNoRoot();
+const name = `koda-${version}-${target}`;
+const libraries = ["libc", "libm", "libdl", "libpthread", "libresolv"].map((each) => [each, ".so."] as const);
+
+/** The shared libraries of the host that busybox and koda need, and nothing else of it. */
+function libraryBinds(): string[] {
+  const machine = process.arch === "x64" ? "x86_64-linux-gnu" : "aarch64-linux-gnu";
+  const loader = process.arch === "x64" ? "/lib64/ld-linux-x86-64.so.2" : "/lib/ld-linux-aarch64.so.1";
+  const found = libraries.flatMap(([each, suffix]) => [
+    ...new Bun.Glob(`${each}${suffix}*`).scanSync({ cwd: `/lib/${machine}`, absolute: true, onlyFiles: false }),
+  ]);
+  return [loader, ...found].flatMap((path) => ["--ro-bind", path, path]);
+}
+
+async function pack(directory: string): Promise<Uint8Array> {
+  const place = join(directory, name, "bin");
+  mkdirSync(place, { recursive: true });
+  copyFileSync(binary, join(place, "koda"));
+  const tar = Bun.spawn(["sh", "-c", `tar -C ${directory} -c ${name} | gzip -1`], { stdout: "pipe" });
+  return await tar.stdout.bytes();
+}
+
+test.skipIf(problem !== undefined || target === undefined)(
+  `install.sh and the demo work for a user in an empty system${problem === undefined ? "" : ` (${problem})`}`,
+  async () => {
+    await using place = makePlace();
+    const packed = await pack(place.home);
+    const sum = createHash("sha256").update(packed).digest("hex");
+    await using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ url }) => new Response(url.endsWith("/SHA256SUMS") ? `${sum}  ${name}.tar.gz\n` : packed),
+    });
+    const root = join(place.home, "root");
+    for (const directory of ["bin", "home/user", "install"]) mkdirSync(join(root, directory), { recursive: true });
+    copyFileSync(Bun.which("busybox") ?? "", join(root, "bin/busybox"));
+    for (const tool of tools) symlinkSync("busybox", join(root, "bin", tool));
+    copyFileSync("install.sh", join(root, "install/install.sh"));
+    writeFileSync(join(root, "install/try.sh"), script);
+    const inRoot = ["--bind", root, "/", ...libraryBinds(), "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"];
+    const user = ["--unshare-user", "--uid", "1000", "--gid", "1000", "--unshare-pid", "--clearenv"];
+    const base = `http://127.0.0.1:${server.port}`;
+    const env = Object.entries({ PATH: "/bin", HOME: "/home/user", KODA_DOWNLOAD_BASE: base, VERSION: version });
+    const variables = env.flatMap(([key, value]) => ["--setenv", key, value]);
+    const argv = ["bwrap", ...inRoot, ...user, ...variables, "--chdir", "/home/user", "sh", "/install/try.sh"];
+    const ran = await runIn(place, argv);
+    expect(ran.exit, ran.stdout + ran.stderr).toBe(0);
+    expect(ran.stdout).toContain("Installed koda");
+    expect(ran.stdout).toContain('"backend":"namespaces"');
+    expect(ran.stdout).toContain("uid 1000");
+  },
+);
+
+const tools = "sh awk cat cp cut dirname gzip head id ls mkdir mktemp mv rm sha256sum tar uname wget chmod".split(" ");
+
+const script = `set -e
+sh /install/install.sh --version "$VERSION"
+echo "uid $(id -u)"
+~/.local/bin/koda exec -m demo --output jsonl
+`;
