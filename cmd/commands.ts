@@ -18,7 +18,7 @@ import type { ArgumentType } from "./values.ts";
  * A positional argument. Only the last ones may be optional. With `line`, which only the last may have, it is a whole
  * command line, which takes everything after `--`.
  */
-type Positional = {
+export type Positional = {
   readonly value: ArgumentType<unknown>;
   readonly about: string;
   readonly optional?: true;
