@@ -362,13 +362,16 @@ export const commands = {
     positionals: {},
     flags: {
       config: { group: "General", about: "Show each configuration value and where it comes from" },
+      "config-schema": { group: "General", about: "Print a JSON Schema of the configuration, for editors" },
       ...trust,
       ...json,
       ...helpFlag,
     },
+    exclusive: [["config", "config-schema"]],
     examples: [
       { line: "koda doctor", about: "Exits with 0 when a run would work, else with 1" },
       { line: "koda doctor --config", about: "Show the file, variable or flag behind each value" },
+      { line: "koda doctor --config-schema > koda.schema.json", about: "Check and complete config.json in an editor" },
     ],
   },
   completions: {

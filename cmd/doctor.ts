@@ -18,7 +18,8 @@ import { tableOf } from "./table.ts";
 
 /** `koda doctor`: exit 0 when a run in this directory would start, else 1. */
 export async function doctor(options: CommandOptions<"doctor">, { controller }: Stopper): Promise<number> {
-  const { json, config } = options;
+  const { json, config, configSchema } = options;
+  if (configSchema) return await printSchema();
   const project = currentProject(options);
   if (config) return await showConfig(project, json);
 
@@ -29,6 +30,12 @@ export async function doctor(options: CommandOptions<"doctor">, { controller }: 
   const lines = checks.map((check) => describe(check, paint)).join("");
   await print(json ? asJson({ ok, checks, refusals }) : `${lines}${describeRefusals(refusals)}`);
   return ok ? 0 : 1;
+}
+
+async function printSchema(): Promise<number> {
+  const { configJsonSchema } = await import("../lib/config/jsonschema.ts");
+  await print(asJson(configJsonSchema()));
+  return 0;
 }
 
 /** `koda doctor --config`: each effective value and its origin, without keys. */

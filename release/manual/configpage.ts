@@ -13,7 +13,7 @@ export function configPage(stamp: roff.Stamp): string {
         "koda needs no configuration: a key in the environment and a prompt are enough. Both files are JSON with comments and trailing commas; an unknown key is an error that names the file and the key.",
         "The highest of these wins: a flag, an environment variable, the project's file, your file, the default. A project's file can only tighten settings, unless --trust-project is given. --config KEY=VALUE sets a key for one run: the value is JSON, and a bare word is a string.",
         "In the names of keys, NAME is a name of your choice. A dot separates objects: limits.max_turns is max_turns in the object limits. Relative paths start in the project, and ~/ is your home.",
-        "koda doctor --config shows each effective value and where it comes from.",
+        "koda doctor --config shows each effective value and where it comes from; koda doctor --config-schema prints a JSON Schema for editors.",
       ),
     ),
     roff.heading("Keys", roff.list(keyEntries())),
