@@ -28,7 +28,7 @@ export async function doctor(options: CommandOptions<"doctor">, { controller }: 
   const paint = openPaint(wantsColor("auto", await isTerminal(1), process.env));
   const refusals = latestRefusals(project);
   const lines = checks.map((check) => describe(check, paint)).join("");
-  await print(json ? asJson({ ok, checks, refusals }) : `${lines}${describeRefusals(refusals)}`);
+  await print(json ? asJson({ ok, checks, refusals }) : `${lines}${describeRefusals(refusals)}\n${verdict(checks)}\n`);
   return ok ? 0 : 1;
 }
 
@@ -75,6 +75,16 @@ function describe({ name, status, message, fix }: DoctorCheck, paint: Paint): st
     .map((line) => `${margin}${line}\n`)
     .join("");
   return `${marks[status]} ${name.padEnd(nameWidth)} ${first}\n${more}`;
+}
+
+/** `A run would fail here: see model, sandbox` */
+function verdict(checks: readonly DoctorCheck[]): string {
+  const namesOf = (status: DoctorCheck["status"]) => [
+    ...new Set(checks.filter((check) => check.status === status).map(({ name }) => name)),
+  ];
+  const [failed, warned] = [namesOf("fail"), namesOf("warn")];
+  if (failed.length > 0) return `✗ A run would fail here: see ${failed.join(", ")}`;
+  return warned.length > 0 ? `! A run works here; see ${warned.join(", ")}` : "✓ A run works here";
 }
 
 const nameWidth = "temporary files".length;
