@@ -9,20 +9,24 @@ import { version } from "../package.json";
 import { commandPage, pageName, topics } from "./manual/commandpage.ts";
 import { configPage } from "./manual/configpage.ts";
 
-/** The files by their names below the directory; `date` is the one in the pages, as in 2026-11-20. */
-export function manualFiles(date: string): ReadonlyMap<string, string> {
+/** The pages by their paths below `share`; `date` is the one in them, as in 2026-11-20. */
+export function manualPages(date: string): ReadonlyMap<string, string> {
   const stamp = { date, version };
   const pages = topics.map((topic) => [`man/man1/${pageName(topic)}.1`, commandPage(topic, stamp)] as const);
+  return new Map([...pages, ["man/man5/koda-config.5", configPage(stamp)]]);
+}
+
+/** All files by their paths. */
+export function manualFiles(date: string): ReadonlyMap<string, string> {
   return new Map([
-    ...pages,
-    ["man/man5/koda-config.5", configPage(stamp)],
+    ...manualPages(date),
     ["completions/koda.bash", bashScript()],
     ["completions/_koda", zshScript()],
     ["completions/koda.fish", fishScript()],
   ]);
 }
 
-export function writeManual(directory: string, date: string): void {
+function writeManual(directory: string, date: string): void {
   for (const [name, text] of manualFiles(date)) {
     const path = join(directory, name);
     mkdirSync(dirname(path), { recursive: true });
@@ -31,11 +35,11 @@ export function writeManual(directory: string, date: string): void {
 }
 
 /** The date of the commit, so that one commit gives the same bytes everywhere. */
-export function commitDate(): string {
-  const { stdout } = Bun.spawnSync(["git", "log", "-1", "--format=%cs"], { cwd: import.meta.dir });
-  const date = stdout.toString().trim();
-  if (!/^\d{4}-\d\d-\d\d$/.test(date)) throw new Error("git cannot tell the date of the commit: run this in a clone");
-  return date;
+function commitDate(): string {
+  const { stdout } = Bun.spawnSync(["git", "log", "-1", "--format=%ct"], { cwd: import.meta.dir });
+  const seconds = Number(stdout.toString().trim());
+  if (!(seconds > 0)) throw new Error("git cannot tell the date of the commit: run this in a clone");
+  return new Date(seconds * 1000).toISOString().slice(0, "2026-11-20".length);
 }
 
 if (import.meta.main) {
