@@ -8,6 +8,7 @@ import { embedCatalog } from "./lib/model/catalog/embed.ts";
 import { embedSupervisor, supervisorWorker } from "./lib/sandbox/supervisor/embed.ts";
 import { embedSearch } from "./lib/tools/search/embed.ts";
 import { version } from "./package.json";
+import { identityOf } from "./release/identity.ts";
 
 const targets = ["linux-x64", "linux-x64-musl", "linux-arm64", "linux-arm64-musl"] as const;
 type Target = (typeof targets)[number];
@@ -32,7 +33,7 @@ async function compile(outfile: string, target?: Target): Promise<void> {
   await Bun.build({
     entrypoints: ["cmd/main.ts", supervisorWorker],
     plugins: [embedSearch(target), embedSupervisor(), embedCatalog()],
-    define: { KODA_VERSION: JSON.stringify(version) },
+    define: identityOf(target ?? `${process.platform}-${process.arch}`),
     minify: true,
     // Bytecode needs esm, or the build "succeeds" and the binary dies at its first import.meta.
     bytecode: true,
