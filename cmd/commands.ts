@@ -374,6 +374,16 @@ export const commands = {
       { line: "koda doctor --config-schema > koda.schema.json", about: "Check and complete config.json in an editor" },
     ],
   },
+  upgrade: {
+    about: "Print the command that upgrades koda, for the way it was installed",
+    details: "Downloads nothing and changes nothing. Exits with 1 where koda knows no such command.",
+    positionals: {},
+    flags: { ...json, ...helpFlag },
+    examples: [
+      { line: "koda upgrade", about: "See the command" },
+      { line: 'sh -c "$(koda upgrade)"', about: "Run it" },
+    ],
+  },
   completions: {
     about: "Print a completion script for a shell",
     positionals: {
