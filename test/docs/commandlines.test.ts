@@ -3,23 +3,11 @@ import { chmodSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { dispatchCommand, type Handlers } from "../../cmd/dispatch.ts";
 import { commands } from "../../cmd/commands.ts";
+import { shellBlocks } from "../support/docs/shell.ts";
 import { makePlace } from "../support/place.ts";
 import { runIn } from "../support/run.ts";
 
 const pages = ["README.md", ...[...new Bun.Glob("docs/*.md").scanSync()].toSorted()];
-
-/** The shell lines of a page: blocks of sh, and what is typed in those of a console. */
-function blocksOf(page: string): string[] {
-  const blocks = [...readFileSync(page, "utf8").matchAll(/^```(sh|console)\n([\s\S]*?)^```$/gm)];
-  return blocks.map(([, language, code = ""]) => (language === "sh" ? code : typedIn(code)));
-}
-
-function typedIn(session: string): string {
-  return session
-    .split("\n")
-    .flatMap((line) => (line.startsWith("$ ") ? [line.slice(2)] : []))
-    .join("\n");
-}
 
 /** Command lines in the text: `koda models`. Names in capitals stand for values. */
 function inlineOf(page: string): string[] {
@@ -90,7 +78,7 @@ const isIncomplete = /: (?:\S+(?: [A-Z]+)? is missing|--[\w-]+ needs a value|Exp
 describe("koda takes every command line of", () => {
   for (const page of pages)
     test(page, async () => {
-      for (const code of blocksOf(page)) {
+      for (const code of shellBlocks(page)) {
         const { count, faults } = await faultsIn(code);
         expect(faults).toEqual([]);
         // Alternatives run only one of their lines.
@@ -107,7 +95,7 @@ describe("koda takes every command line of", () => {
 test("a page without a shell in it would be noticed", () => {
   const lines =
     pages
-      .flatMap(blocksOf)
+      .flatMap(shellBlocks)
       .join("\n")
       .match(/\bkoda (?:[a-z-]+)/g) ?? [];
   expect(lines.length).toBeGreaterThan(80);
