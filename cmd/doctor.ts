@@ -27,7 +27,7 @@ export async function doctor(options: CommandOptions<"doctor">, { controller }: 
   const ok = checks.every(({ status }) => status !== "fail");
   const paint = openPaint(wantsColor("auto", await isTerminal(1), process.env));
   const refusals = latestRefusals(project);
-  const lines = checks.map((check) => describe(check, paint)).join("");
+  const lines = checks.map((check) => describe(withReference(check, checks), paint)).join("");
   await print(json ? asJson({ ok, checks, refusals }) : `${lines}${describeRefusals(refusals)}\n${verdict(checks)}\n`);
   return ok ? 0 : 1;
 }
@@ -65,6 +65,13 @@ function variableLines(provider: Provider, env: Env, configured: ProviderConfig 
 
 function lineFrom(variable: string | undefined, line: Omit<ConfigLine, "origin">): ConfigLine[] {
   return variable === undefined ? [] : [{ ...line, origin: `environment ${variable}` }];
+}
+
+/** One fault may keep several checks from their work. */
+function withReference({ fix, ...check }: DoctorCheck, checks: readonly DoctorCheck[]): DoctorCheck {
+  const first = checks.find(({ status, message }) => status === "fail" && message === check.message);
+  if (first === undefined || first.name === check.name) return { ...check, ...(fix !== undefined && { fix }) };
+  return { ...check, message: `not checked: see ${first.name}` };
 }
 
 function describe({ name, status, message, fix }: DoctorCheck, paint: Paint): string {

@@ -100,6 +100,14 @@ describe("what would keep a run from beginning is told, with exit 1", () => {
     });
 });
 
+test("one fault is told once, and the other checks refer to it", async () => {
+  await using place = makePlace();
+  const { stdout } = await kodaFromSource(place, ["doctor"], { ...key, ALL_PROXY: "gopher://x" });
+  expect(stdout.split("is not the URL of a proxy")).toHaveLength(2);
+  expect(stdout).toMatch(/^✗ egress {10}not checked: see sandbox$/m);
+  expect(stdout).toEndWith("\n✗ A run would fail here: see sandbox, egress\n");
+});
+
 test("what the project asked for and did not get is a warning", async () => {
   await using place = makePlace({ ".koda/config.json": JSON.stringify({ mode: "plan", model: "x/y" }) });
   const { checks, ok } = await diagnose(place, key);
