@@ -78,8 +78,8 @@ const edges: Readonly<Record<string, readonly string[]>> = {
 const sources = [...new Bun.Glob("{cmd,lib}/**/*.ts").scanSync()]
   .map((path) => normalize(path))
   .filter((path) => !path.endsWith(".d.ts"));
-/** The programs that make the binary and a release of it. */
-const tools = ["build.ts", ...new Bun.Glob("release/**/*.ts").scanSync()].map((path) => normalize(path));
+/** The files that make the binary and its releases of those; they keep to the same rules of form. */
+const builders = ["build.ts", ...[...new Bun.Glob("release/**/*.ts").scanSync()].map((path) => normalize(path))];
 const folderOf = (path: string) => (path.startsWith("cmd/") ? "cmd" : (/^lib\/(\w+)\//.exec(path)?.[1] ?? ""));
 
 /** Static, type-only and dynamic imports of our own files, resolved against the importing file. */
@@ -231,7 +231,7 @@ const exportedForTests: Readonly<Record<string, string>> = {
 
 test("a name is exported only for another file of the product", () => {
   const generators = ["record-*", "docs/*"].flatMap((name) => [...new Bun.Glob(`test/support/${name}.ts`).scanSync()]);
-  const imported = new Set([...sources, ...tools, ...generators].flatMap(namesImportedBy));
+  const imported = new Set([...sources, ...builders, ...generators].flatMap(namesImportedBy));
   const types = new Set([...new Bun.Glob("test/**/*.ts").scanSync()].flatMap(namesImportedBy));
   const isType = (path: string, name: string) =>
     new RegExp(`^export (?:type|interface) ${name}\\b`, "m").test(textOf(path));
@@ -277,7 +277,7 @@ function functionsIn(path: string): { name: string; lines: number }[] {
 }
 
 test(`no function has more than ${mostLines} lines`, () => {
-  const found = [...sources, ...tools].flatMap((path) => functionsIn(path).map((each) => ({ path, ...each })));
+  const found = [...sources, ...builders].flatMap((path) => functionsIn(path).map((each) => ({ path, ...each })));
   // Otherwise the scan would not see the functions.
   expect(found.length).toBeGreaterThan(3 * sources.length);
   const long = found.filter(({ lines }) => lines > mostLines);
@@ -287,7 +287,7 @@ test(`no function has more than ${mostLines} lines`, () => {
 test("no line is wider than 120 columns, but for a message or a pattern that stands on one line", () => {
   const bench = [...new Bun.Glob("bench/**/*.ts").scanSync()].map((path) => normalize(path));
   const literal = /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`|(?<=^\s*)\/(?![*/]).*\/[a-z]*/g;
-  const wide = [...sources, ...bench, ...tools].flatMap((path) => {
+  const wide = [...sources, ...bench, ...builders].flatMap((path) => {
     const widths = textOf(path)
       .split("\n")
       .map((line) => Bun.stringWidth(line.replace(literal, (found) => (Bun.stringWidth(found) > 80 ? "" : found))));
