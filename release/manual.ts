@@ -10,14 +10,14 @@ import { commandPage, pageName, topics } from "./manual/commandpage.ts";
 import { configPage } from "./manual/configpage.ts";
 
 /** The pages by their paths below `share`; `date` is the one in them, as in 2026-11-20. */
-export function manualPages(date: string): ReadonlyMap<string, string> {
+export function manualPages(date = commitDate()): ReadonlyMap<string, string> {
   const stamp = { date, version };
   const pages = topics.map((topic) => [`man/man1/${pageName(topic)}.1`, commandPage(topic, stamp)] as const);
   return new Map([...pages, ["man/man5/koda-config.5", configPage(stamp)]]);
 }
 
 /** All files by their paths. */
-export function manualFiles(date: string): ReadonlyMap<string, string> {
+export function manualFiles(date = commitDate()): ReadonlyMap<string, string> {
   return new Map([
     ...manualPages(date),
     ["completions/koda.bash", bashScript()],
@@ -26,8 +26,8 @@ export function manualFiles(date: string): ReadonlyMap<string, string> {
   ]);
 }
 
-function writeManual(directory: string, date: string): void {
-  for (const [name, text] of manualFiles(date)) {
+function writeManual(directory: string): void {
+  for (const [name, text] of manualFiles()) {
     const path = join(directory, name);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);
@@ -46,5 +46,5 @@ if (import.meta.main) {
   const { positionals } = parseArgs({ allowPositionals: true });
   const [directory] = positionals;
   if (directory === undefined) throw new Error("Usage: bun release/manual.ts DIR");
-  writeManual(directory, commitDate());
+  writeManual(directory);
 }
