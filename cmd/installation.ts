@@ -33,7 +33,11 @@ type GlobalStore = { way: Way; place: RegExp; command: string };
 /** Directories for the programs of a user, which each package manager has for itself. */
 const globalStores: readonly GlobalStore[] = [
   { way: "bun", place: /\/\.bun\/install\/global\/node_modules\//, command: `bun add -g ${packageName}@latest` },
-  { way: "pnpm", place: /\/pnpm\/(?:.*\/)?global\//, command: `pnpm add -g ${packageName}@latest` },
+  {
+    way: "pnpm",
+    place: /\/pnpm\/(?:.*\/)?global\/|\/global\/\d+\/(?:\.pnpm|node_modules)\//,
+    command: `pnpm add -g ${packageName}@latest`,
+  },
   { way: "yarn", place: /\/yarn\/(?:.*\/)?global\//, command: `yarn global add ${packageName}@latest` },
   { way: "npm", place: /\/_npx\//, command: `npx ${packageName}@latest` },
   { way: "npm", place: /\/lib\/node_modules\//, command: `npm install -g ${packageName}@latest` },
