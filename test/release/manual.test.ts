@@ -32,6 +32,10 @@ test("there is a page for koda, for each command and family of commands, and for
   expect(names.toSorted()).toEqual(["koda.1", "koda-session.1", "koda-mcp.1", "koda-config.5", ...wanted].toSorted());
 });
 
+test("the pages are ASCII, so that every locale can show them", () => {
+  for (const [name, page] of pages) expect(page.replace(/[\n\x20-\x7e]/g, ""), name).toBe("");
+});
+
 describe.skipIf(!hasMan)("man and groff", () => {
   for (const [name, page] of pages)
     test(`${name} is shown without a warning, and found by its description`, async () => {
