@@ -34,12 +34,18 @@ function writeManual(directory: string): void {
   }
 }
 
-/** The date of the commit, so that one commit gives the same bytes everywhere. */
+/** The date of the commit, so that one commit gives the same bytes everywhere; or the one that other tools are told. */
 function commitDate(): string {
-  const { stdout } = Bun.spawnSync(["git", "log", "-1", "--format=%ct"], { cwd: import.meta.dir });
-  const seconds = Number(stdout.toString().trim());
-  if (!(seconds > 0)) throw new Error("git cannot tell the date of the commit: run this in a clone");
+  const seconds = Number(process.env.SOURCE_DATE_EPOCH ?? git("log", "-1", "--format=%ct"));
+  if (!(seconds > 0))
+    throw new Error("The date of the commit is not known: run this in a clone, or set SOURCE_DATE_EPOCH");
   return new Date(seconds * 1000).toISOString().slice(0, "2026-11-20".length);
+}
+
+function git(...args: readonly string[]): string {
+  return Bun.spawnSync(["git", ...args], { cwd: import.meta.dir })
+    .stdout.toString()
+    .trim();
 }
 
 if (import.meta.main) {

@@ -103,12 +103,11 @@ test("the command writes the pages and what koda completions prints, the same at
   await using place = makePlace();
   for (const name of ["one", "two"]) {
     const argv = [process.execPath, "release/manual.ts", join(place.project, name)];
-    expect(Bun.spawnSync(argv).exitCode).toBe(0);
+    const env = { ...place.env, SOURCE_DATE_EPOCH: String(Date.parse(stamp.date) / 1000) };
+    expect(Bun.spawnSync(argv, { env }).exitCode).toBe(0);
   }
   for (const [name, text] of written) {
-    const [one, two] = ["one", "two"].map((at) => readFileSync(join(place.project, at, name), "utf8"));
-    expect(one).toBe(two ?? "");
-    expect(one?.replace(/(?<=^\.TH .*)\d{4}-\d\d-\d\d/, stamp.date)).toBe(text);
+    for (const at of ["one", "two"]) expect(readFileSync(join(place.project, at, name), "utf8")).toBe(text);
   }
   expect(written.get("completions/koda.bash")).toContain("complete -F _koda koda");
   expect(written.get("completions/_koda")).toStartWith("#compdef koda");
