@@ -9,6 +9,8 @@ import { counted } from "../lib/counted.ts";
 import { KodaError, messageOf, reasonOf } from "../lib/errors.ts";
 import { findProgram, safeSearchPath } from "../lib/files/program.ts";
 import { endpointOf } from "../lib/model/address.ts";
+import { assertPriced } from "../lib/model/catalog.ts";
+import { isDemo } from "../lib/model/demoname.ts";
 import { isOnThisMachine, listModels } from "../lib/model/discovery.ts";
 import { keySource } from "../lib/model/key.ts";
 import { resolveModel } from "../lib/model/resolve.ts";
@@ -55,7 +57,7 @@ export async function checkAll(project: CurrentProject, signal: AbortSignal): Pr
     ["prompts", () => checkPrompts(project)],
     ["agents", () => checkAgents(project)],
     ["plugins", () => checkPlugins(project)],
-    ["MCP servers", () => checkServerList(project, loaded)],
+    ["MCP servers", async () => await checkServerList(project, loaded, signal)],
     ["hooks", () => checkHooks(project, loaded)],
     ["database", async () => [await checkDatabase(project)]],
     ["model", async () => [await checkModel(config, project, signal)]],
@@ -143,6 +145,7 @@ async function checkModel(config: Config, { env, root }: CurrentProject, signal:
     signal,
     writable: [root, ...config.sandbox.write],
   });
+  if (config.limits.maxCostUsd !== undefined && !isDemo(config.model)) assertPriced(info);
   const name = `${info.provider}/${info.name}`;
   if (key !== undefined) return { status: "ok", message: `${name}, key from ${keySource(key)}` };
   if (!isOnThisMachine(provider)) return { status: "ok", message: `${name}, needs no key` };

@@ -39,6 +39,7 @@ function handlers(signals: () => Stopper): Handlers {
     models: async (options, stopper = options.provider === undefined ? undefined : signals()) =>
       (await import("./models.ts")).models(options, stopper?.controller.signal),
     doctor: async (options, stopper = signals()) => (await import("./doctor.ts")).doctor(options, stopper),
+    upgrade: async (options) => (await import("./upgrade.ts")).upgrade(options),
     completions: async (options) => (await import("./completions.ts")).completions(options),
   };
 }

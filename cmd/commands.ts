@@ -19,7 +19,7 @@ import type { ArgumentType } from "./values.ts";
  * A positional argument. Only the last ones may be optional. With `line`, which only the last may have, it is a whole
  * command line, which takes everything after `--`.
  */
-type Positional = {
+export type Positional = {
   readonly value: ArgumentType<unknown>;
   readonly about: string;
   readonly optional?: true;
@@ -382,13 +382,26 @@ export const commands = {
     positionals: {},
     flags: {
       config: { group: "General", about: "Show each configuration value and where it comes from" },
+      "config-schema": { group: "General", about: "Print a JSON Schema of the configuration, for editors" },
       ...trust,
       ...json,
       ...helpFlag,
     },
+    exclusive: [["config", "config-schema"]],
     examples: [
       { line: "koda doctor", about: "Exits with 0 when a run would work, else with 1" },
       { line: "koda doctor --config", about: "Show the file, variable or flag behind each value" },
+      { line: "koda doctor --config-schema > koda.schema.json", about: "Check and complete config.json in an editor" },
+    ],
+  },
+  upgrade: {
+    about: "Print the command that upgrades koda, for the way it was installed",
+    details: "Downloads nothing and changes nothing. Exits with 1 where koda knows no such command.",
+    positionals: {},
+    flags: { ...json, ...helpFlag },
+    examples: [
+      { line: "koda upgrade", about: "See the command" },
+      { line: 'sh -c "$(koda upgrade)"', about: "Run it" },
     ],
   },
   completions: {

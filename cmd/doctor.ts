@@ -18,7 +18,8 @@ import { tableOf } from "./table.ts";
 
 /** `koda doctor`: exit 0 when a run in this directory would start, else 1. */
 export async function doctor(options: CommandOptions<"doctor">, { controller }: Stopper): Promise<number> {
-  const { json, config } = options;
+  const { json, config, configSchema } = options;
+  if (configSchema) return await printSchema();
   const project = currentProject(options);
   if (config) return await showConfig(project, json);
 
@@ -26,9 +27,15 @@ export async function doctor(options: CommandOptions<"doctor">, { controller }: 
   const ok = checks.every(({ status }) => status !== "fail");
   const paint = openPaint(wantsColor("auto", await isTerminal(1), process.env));
   const refusals = latestRefusals(project);
-  const lines = checks.map((check) => describe(check, paint)).join("");
-  await print(json ? asJson({ ok, checks, refusals }) : `${lines}${describeRefusals(refusals)}`);
+  const lines = checks.map((check) => describe(withReference(check, checks), paint)).join("");
+  await print(json ? asJson({ ok, checks, refusals }) : `${lines}${describeRefusals(refusals)}\n${verdict(checks)}\n`);
   return ok ? 0 : 1;
+}
+
+async function printSchema(): Promise<number> {
+  const { configJsonSchema } = await import("../lib/config/jsonschema.ts");
+  await print(asJson(configJsonSchema()));
+  return 0;
 }
 
 /** `koda doctor --config`: each effective value and its origin, without keys. */
@@ -60,6 +67,13 @@ function lineFrom(variable: string | undefined, line: Omit<ConfigLine, "origin">
   return variable === undefined ? [] : [{ ...line, origin: `environment ${variable}` }];
 }
 
+/** One fault may keep several checks from their work. */
+function withReference({ fix, ...check }: DoctorCheck, checks: readonly DoctorCheck[]): DoctorCheck {
+  const first = checks.find(({ status, message }) => status === "fail" && message === check.message);
+  if (first === undefined || first.name === check.name) return { ...check, ...(fix !== undefined && { fix }) };
+  return { ...check, message: `not checked: see ${first.name}` };
+}
+
 function describe({ name, status, message, fix }: DoctorCheck, paint: Paint): string {
   const marks = { ok: paint.green("✓"), warn: paint.yellow("!"), fail: paint.red("✗") } as const;
   const [first = "", ...rest] = plain(message).split("\n");
@@ -68,6 +82,16 @@ function describe({ name, status, message, fix }: DoctorCheck, paint: Paint): st
     .map((line) => `${margin}${line}\n`)
     .join("");
   return `${marks[status]} ${name.padEnd(nameWidth)} ${first}\n${more}`;
+}
+
+/** `A run would fail here: see model, sandbox` */
+function verdict(checks: readonly DoctorCheck[]): string {
+  const namesOf = (status: DoctorCheck["status"]) => [
+    ...new Set(checks.filter((check) => check.status === status).map(({ name }) => name)),
+  ];
+  const [failed, warned] = [namesOf("fail"), namesOf("warn")];
+  if (failed.length > 0) return `✗ A run would fail here: see ${failed.join(", ")}`;
+  return warned.length > 0 ? `! A run works here; see ${warned.join(", ")}` : "✓ A run works here";
 }
 
 const nameWidth = "temporary files".length;

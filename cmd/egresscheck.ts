@@ -13,10 +13,10 @@ import type { CurrentProject } from "./project.ts";
 export function checkEgress({ egress }: Pick<Config, "egress">, { env }: Pick<CurrentProject, "env">) {
   const rules = parseRules(egress);
   const way = describeUpstream(parseUpstream(env));
-  const allowed = `${counted(rules.allow.length, "pattern")} allowed`;
+  const allowed = `${counted(rules.allow.length, "host pattern")} allowed`;
   const denied = rules.deny.length === 0 ? "" : `, ${rules.deny.length} denied`;
   const reach = {
-    none: "none: commands reach nothing",
+    none: "none: commands have no network",
     allowlist: `allowlist: ${allowed}${denied}, ${way}`,
     open: `open: every public host and ${allowed}${denied}, ${way}`,
   } as const;
@@ -45,14 +45,14 @@ export function describeRefusals(refusals: readonly EgressRefusal[]): string {
 
 function describeUpstream(upstream: Upstream | undefined): string {
   const { request, tunnel } = upstream ?? {};
-  if (request === undefined && tunnel === undefined) return "direct";
+  if (request === undefined && tunnel === undefined) return "no upstream proxy";
   if (request !== undefined && tunnel !== undefined && urlOf(request) === urlOf(tunnel))
     return `through ${urlOf(request)}`;
   return `HTTP ${describeProxy(request)}, all else ${describeProxy(tunnel)}`;
 }
 
 function describeProxy(proxy: UpstreamProxy | undefined): string {
-  return proxy === undefined ? "direct" : `through ${urlOf(proxy)}`;
+  return proxy === undefined ? "without a proxy" : `through ${urlOf(proxy)}`;
 }
 
 /** Without the credentials. */

@@ -52,7 +52,9 @@ export const helpFlag = grouped("General", { help: { short: "h", about: "Show th
 
 export const rootFlags = {
   ...helpFlag,
-  ...grouped("General", { version: { short: "V", about: "Print the version" } }),
+  ...grouped("General", {
+    version: { short: "V", about: "Print the version; with --json also its commit, target and hash" },
+  }),
 } as const satisfies Flags;
 
 export const json = grouped("Output", { json: { about: "Print JSON for scripts" } });

@@ -1,5 +1,6 @@
-import { commands, type CommandName, type CommandSpec, type Example } from "./commands.ts";
+import { commands, type CommandName, type CommandSpec, type Example, type Positional } from "./commands.ts";
 import { aboutOf, commandPath, isCommand, wordsBelow } from "./commandtree.ts";
+import { environment } from "./environment.ts";
 import { exits } from "./exits.ts";
 import { groups, rootFlags, type Flag, type Flags } from "./flags.ts";
 
@@ -21,35 +22,28 @@ function familyPage(path: string, width: number): string[] {
   const call = path === "" ? "koda" : `koda ${path}`;
   const rows = wordsBelow(path).map((word) => ({ name: word, about: aboutOf(commandPath(path, word)) }));
   return [
-    wrap(
-      path === ""
-        ? "A coding agent for shells, scripts and CI: one task to its end, an exit code you can trust."
-        : aboutOf(path),
-      width,
-    ),
+    wrap(path === "" ? aboutKoda : aboutOf(path), width),
     `Usage: ${call} COMMAND [FLAGS]`,
     list("Commands", rows, width),
     list("Flags", flagRows(path === "" ? rootFlags : { help: rootFlags.help }), width),
     examples(path === "" ? rootExamples : rows.flatMap(({ name }) => examplesOf(commandPath(path, name))), width),
-    path === "" ? list("Environment", environment, width) : "",
+    path === "" ? list("Environment", variables, width) : "",
     wrap(`Each command's own page: ${call} COMMAND --help`, width),
   ];
 }
 
-const rootExamples: readonly Example[] = [
+export const aboutKoda = "A coding agent for shells, scripts and CI: one task to its end, an exit code you can trust.";
+
+export const rootExamples: readonly Example[] = [
   { line: "koda exec -m demo", about: "Watch the demo, without a key and a network" },
   { line: 'koda exec "make the tests pass"', about: "Do one task in this directory" },
   { line: "koda doctor", about: "Check this machine, and how to fix it" },
 ];
 
-const environment: readonly Row[] = [
-  { name: "KODA_MODEL", about: "The model, when -m is not given" },
-  { name: "KODA_HOME", about: "The directory of the configuration and the database, instead of the XDG ones" },
-  { name: "OPENAI_API_KEY, …", about: "The providers' keys; `koda models` lists them" },
-  { name: "NO_COLOR, FORCE_COLOR", about: "Colours on stderr, when --color is not given" },
-];
+const variables: readonly Row[] = environment.map(({ names, about }) => ({ name: names.join(", "), about }));
 
-function examplesOf(name: string): readonly Example[] {
+/** The first example of a command. */
+export function examplesOf(name: string): readonly Example[] {
   return isCommand(name) ? commands[name].examples.slice(0, 1) : [];
 }
 
@@ -59,10 +53,10 @@ function commandPage(name: CommandName, width: number): string[] {
   return [
     wrap(`${command.about}.`, width),
     wrap(command.details ?? "", width),
-    `Usage: ${usage(name, command)}`,
+    `Usage: ${usageOf(name)}`,
     list(
       "Arguments",
-      positionals.map(({ value, about }) => ({ name: value.placeholder, about: withChoices(about, value.choices) })),
+      positionals.map((place) => ({ name: place.value.placeholder, about: argumentAbout(place) })),
       width,
     ),
     ...groups.map((group) => list(group, flagRows(command.flags, group), width)),
@@ -78,7 +72,8 @@ function commandPage(name: CommandName, width: number): string[] {
 }
 
 /** `koda session prune --older-than AGE [FLAGS]` */
-function usage(name: CommandName, { positionals, flags }: CommandSpec): string {
+export function usageOf(name: CommandName): string {
+  const { positionals, flags }: CommandSpec = commands[name];
   const all = Object.values(positionals);
   const line = all.find((place) => place.line);
   if (line !== undefined) {
@@ -96,7 +91,7 @@ function usage(name: CommandName, { positionals, flags }: CommandSpec): string {
 function flagRows(flags: Flags, group?: string): Row[] {
   return Object.entries(flags)
     .filter(([, flag]) => group === undefined || flag.group === group)
-    .map(([name, flag]) => ({ name: flagName(name, flag), about: fullAbout(flag) }));
+    .map(([name, flag]) => ({ name: flagName(name, flag), about: flagAbout(flag) }));
 }
 
 /** `-m, --model NAME`; without a short form, the long one is indented to the same column. */
@@ -105,11 +100,11 @@ function flagName(name: string, { short, value }: Flag): string {
   return value === undefined ? names : `${names} ${value.placeholder}`;
 }
 
-function fullAbout({ about, many, default: usual }: Flag): string {
+export function flagAbout({ about, many, default: usual }: Flag): string {
   return `${about}${many ? "; may be repeated" : ""}${usual === undefined ? "" : ` (default: ${usual})`}`;
 }
 
-function withChoices(about: string, choices: readonly string[] | undefined): string {
+export function argumentAbout({ about, value: { choices } }: Positional): string {
   return choices === undefined ? about : `${about}: ${choices.join(", ")}`;
 }
 

@@ -7,7 +7,10 @@ import { version } from "./version.ts";
 process.exit(await main(process.argv.slice(2)).catch(reportError));
 
 async function main(argv: readonly string[]): Promise<number> {
-  if (argv.length === 1 && ["--version", "-V", "-v"].includes(argv[0] ?? "")) return await printVersion();
+  if (["--version", "-V", "-v"].includes(argv[0] ?? "")) {
+    if (argv.length === 1) return await printVersion();
+    if (argv.length === 2 && argv[1] === "--json") return await (await import("./versionjson.ts")).printIdentity();
+  }
   if (argv[0] === "ssh-tunnel") return await (await import("./sshtunnel.ts")).sshTunnel(argv.slice(1));
   if (argv[0] === "__complete") return await (await import("./completions/offer.ts")).printCompletions(argv[1]);
   const { runCommandLine } = await import("./commandline.ts");

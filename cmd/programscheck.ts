@@ -1,21 +1,61 @@
+import { accountHome } from "../lib/config/account.ts";
 import type { LoadedConfig } from "../lib/config/config.ts";
 import { describeSkipped } from "../lib/config/describe.ts";
-import { configDirectory } from "../lib/config/paths.ts";
+import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
-import { definitionsFor } from "../lib/conversation/definitions.ts";
+import { definitionsFor, directoriesOf } from "../lib/conversation/definitions.ts";
 import { userHookFaults } from "../lib/conversation/userhooks.ts";
+import { inMemory } from "../lib/session/database.ts";
 import type { CheckResult } from "./checks.ts";
 import { listedHook, listedServer } from "./listed.ts";
 import type { CurrentProject } from "./project.ts";
+import { version } from "./version.ts";
 
-/** The MCP servers of a run here. They are not started. */
-export function checkServerList(project: CurrentProject, loaded: LoadedConfig): CheckResult[] {
-  const servers = [...definitionsOf(project, loaded).servers].map(([name, one]) => listedServer(name, one, loaded));
+/** The MCP servers of a run here. Only those that it cannot do without are started. */
+export async function checkServerList(
+  project: CurrentProject,
+  loaded: LoadedConfig,
+  signal: AbortSignal,
+): Promise<CheckResult[]> {
+  const definitions = definitionsOf(project, loaded);
+  const servers = [...definitions.servers].map(([name, one]) => listedServer(name, one, loaded));
   const lines = servers.map(
-    ({ name, target, enabled, origin }) => `${name}: ${target} (${enabled ? "" : "disabled, "}${origin})`,
+    ({ name, target, enabled, required, origin }) =>
+      `${name}: ${target} (${enabled ? "" : "disabled, "}${required ? "required, " : ""}${origin})`,
   );
-  const next = servers.length === 0 ? [] : ["not started here: koda mcp check starts them"];
-  return [{ status: "ok", message: [...lines, ...next].join("\n") || "none", servers }, ...skipped(loaded, ofServers)];
+  const isEveryTried = servers.every(({ enabled, required }) => enabled && required);
+  const next = isEveryTried ? [] : ["koda mcp check starts each and counts its tools"];
+  return [
+    { status: "ok", message: [...lines, ...next].join("\n") || "none", servers },
+    ...(await checkRequired(project, loaded, { definitions, signal })),
+    ...skipped(loaded, ofServers),
+  ];
+}
+
+type Checking = { definitions: ReturnType<typeof definitionsOf>; signal: AbortSignal };
+
+/** A run fails when a required server does not start. */
+async function checkRequired(
+  project: CurrentProject,
+  loaded: LoadedConfig,
+  { definitions, signal }: Checking,
+): Promise<CheckResult[]> {
+  const configs = new Map([...definitions.servers].filter(([, { enabled, required }]) => enabled && required));
+  if (configs.size === 0) return [];
+  const { tryServers } = await import("./servertrial.ts");
+  const trial = {
+    configs,
+    settings: { ...settingsOf(project, loaded), version, database: inMemory },
+    allowance: wantedOf(loaded.config),
+    definitionDirectories: directoriesOf(definitions),
+    post: () => {},
+  };
+  const tried = await tryServers(trial, signal);
+  return tried.flatMap(({ name, status, error, fix = `koda mcp check ${name} shows more` }) =>
+    status === "failed"
+      ? [{ status: "fail" as const, message: `${name} is required and did not start: ${error}`, fix }]
+      : [],
+  );
 }
 
 /** The hooks of a run here. They are not run. */
@@ -47,6 +87,10 @@ function skipped({ project }: LoadedConfig, which: RegExp): CheckResult[] {
 }
 
 function definitionsOf(project: CurrentProject, loaded: LoadedConfig) {
-  const settings = { ...project, loaded, bare: false, configDirectory: configDirectory(project) };
-  return definitionsFor(settings, wantedOf(loaded.config));
+  return definitionsFor(settingsOf(project, loaded), wantedOf(loaded.config));
+}
+
+function settingsOf(project: CurrentProject, loaded: LoadedConfig) {
+  const directories = { dataDirectory: findDataDirectory(project), configDirectory: configDirectory(project) };
+  return { ...project, ...directories, accountHome: accountHome(), loaded, sandboxed: true, bare: false };
 }

@@ -3,7 +3,7 @@ import type { Config } from "../lib/config/config.ts";
 import { configDirectory, findDataDirectory } from "../lib/config/paths.ts";
 import { wantedOf } from "../lib/conversation/allowance.ts";
 import { openConfinement, isMissing } from "../lib/conversation/workspace/confinement.ts";
-import type { BackendName } from "../lib/sandbox/backend.ts";
+import type { Backend, BackendName } from "../lib/sandbox/backend.ts";
 import type { Detected } from "../lib/sandbox/detect.ts";
 import { mergeMissed, type Missed } from "../lib/sandbox/missed.ts";
 import type { CheckResult } from "./checks.ts";
@@ -52,13 +52,26 @@ function statusOf(found: Detected, { mode }: Config): CheckResult["status"] {
 
 function firstLine(found: Detected, { mode }: Config): string {
   const { name, filesystem, network } = found.backend;
-  if (!isMissing(found)) return `${name}: files ${filesystem}, network ${network}`;
-  if (mode !== "auto") return `none: mode "${mode}" works, but runs no commands`;
-  return 'none: mode "auto" needs --no-sandbox, and then commands have your own permissions';
+  if (!isMissing(found)) return `${name}: ${filesWords[filesystem]}, ${networkWords[network]}`;
+  if (mode !== "auto") return `none: mode "${mode}" works, but cannot run commands`;
+  return "none: a run needs --no-sandbox, which gives commands your own permissions, or --mode plan, which runs none";
 }
 
+const filesWords = {
+  confined: "files confined",
+  open: "files open",
+  "no commands": "no commands",
+} as const satisfies Record<Backend["filesystem"], string>;
+
+const networkWords = {
+  proxies: "network through koda's proxies",
+  none: "no network",
+  open: "network open",
+  "no commands": "no network",
+} as const satisfies Record<Backend["network"], string>;
+
 function linesOf({ tier, reason, fix }: Missed): string[] {
-  return [`not ${tier}: ${reason}`, ...(fix === undefined ? [] : [`  fix: ${fix}`])];
+  return [`${tier} is not available: ${reason}`, ...(fix === undefined ? [] : [`  fix: ${fix}`])];
 }
 
 function gapLine(gap: string): string {

@@ -4,7 +4,7 @@ import { embedMcp } from "../lib/mcp/embed.ts";
 import { embedCatalog } from "../lib/model/catalog/embed.ts";
 import { embedSupervisor, supervisorWorker } from "../lib/sandbox/supervisor/embed.ts";
 import { embedSearch } from "../lib/tools/search/embed.ts";
-import { version } from "../package.json";
+import { identityOf } from "./identity.ts";
 import { bunOf, ripgrepOf } from "./programs.ts";
 import type { Target } from "./targets.ts";
 
@@ -26,7 +26,7 @@ export async function compile({ outfile, target, maps }: CompileOptions): Promis
   const { metafile } = await Bun.build({
     entrypoints: ["cmd/main.ts", supervisorWorker],
     plugins: [embedSearch(ripgrepOf(target).path), embedSupervisor(), embedCatalog(), embedMcp()],
-    define: { KODA_VERSION: JSON.stringify(version) },
+    define: identityOf(target),
     minify: true,
     // Bytecode needs esm, or the build "succeeds" and the binary dies at its first import.meta.
     bytecode: true,

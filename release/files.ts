@@ -4,6 +4,7 @@ import { fishScript } from "../cmd/completions/fish.ts";
 import { zshScript } from "../cmd/completions/zsh.ts";
 import type { Component } from "./component.ts";
 import { licenseTexts } from "./licenses.ts";
+import { manualPages } from "./manual.ts";
 import type { ArchiveFile } from "./tar.ts";
 
 /**
@@ -17,6 +18,7 @@ export function filesBesideBinary(components: readonly Component[]): readonly Ar
     text("share/bash-completion/completions/koda", bashScript()),
     text("share/zsh/site-functions/_koda", zshScript()),
     text("share/fish/vendor_completions.d/koda.fish", fishScript()),
+    ...[...manualPages()].map(([path, page]) => text(`share/${path}`, page)),
   ];
 }
 

@@ -9,9 +9,9 @@ const wrapper = "koda-cli";
 const about = "A coding agent for shells, scripts and CI";
 
 /**
- * The packages for npm: one for each platform, of which npm installs the one that fits, and `koda-cli`, which starts it.
- * None of them has an install script. Those of the platforms come first: they
- * have to be there when the other one is published.
+ * The packages for npm: one for each platform, of which npm installs the one that fits, and `koda-cli`, which starts
+ * it. None of them has an install script. Those of the platforms come first: they have to be there when the other one
+ * is published.
  */
 export function npmPackages(platforms: ReadonlyMap<Target, readonly ArchiveFile[]>): NpmPackage[] {
   const packages = [...platforms].map(([target, files]) => platformPackage(target, files));

@@ -3,6 +3,7 @@ import { KodaError, unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
 import { readRegularFile } from "../files/read.ts";
 import { entriesIn, type ConfigEntry, type MakeError } from "./entries.ts";
+import { isRecord } from "./json.ts";
 import { decodeUtf8 } from "./utf8.ts";
 
 /** A configuration is small, so a larger file is a mistake. */
@@ -42,5 +43,12 @@ export async function parseConfigText(text: string, fail: MakeError): Promise<un
   const { parseJsonc } = await import("./jsonc.ts");
   const parsed = parseJsonc(text);
   if (!parsed.ok) throw fail(parsed.problem);
-  return parsed.value;
+  return withoutSchema(parsed.value);
+}
+
+/** `"$schema"` is for editors. */
+function withoutSchema(value: unknown): unknown {
+  if (!isRecord(value) || typeof value.$schema !== "string") return value;
+  const { $schema: _, ...rest } = value;
+  return rest;
 }

@@ -8,9 +8,33 @@ import { unknownKey } from "./unknownkey.ts";
 
 const defaultTimeoutMs = 60_000;
 
+const moment = choiceOf(hookMoments);
+
+const command: ConfigType<string> = {
+  expected: "a command for the shell",
+  schema: nonEmptyString.schema,
+  read: (raw) => (typeof raw === "string" && raw.includes("\0") ? undefined : nonEmptyString.read(raw)),
+};
+
+const toolPattern: ConfigType<RegExp> = {
+  expected: 'a regular expression for whole names of tools, as in "Bash|Write"',
+  schema: { type: "string", minLength: 1 },
+  read: (raw) => (typeof raw === "string" && raw !== "" ? anchored(raw) : undefined),
+};
+
+const fields = { on: moment, match: toolPattern, command, timeout: timeLimit, required: trueOrFalse } as const;
+
+const hookSchema = {
+  type: "object",
+  properties: Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema])),
+  required: ["on", "command"],
+  additionalProperties: false,
+} as const;
+
 /** Programs of the user's that koda runs at certain moments. A project adds to them, and removes none. */
 export const hookList: ConfigType<readonly HookConfig[]> = {
   expected: 'a list of hooks, as in [{"on": "tool.before", "match": "Bash", "command": "./check.sh"}]',
+  schema: { type: "array", items: hookSchema },
   read: (raw) => {
     const hooks = Array.isArray(raw) ? raw.map((item: unknown) => hookOf(item, "")) : [""];
     return hooks.every((hook) => typeof hook === "object") ? hooks : undefined;
@@ -23,20 +47,6 @@ export const hookList: ConfigType<readonly HookConfig[]> = {
   grows: true,
   mask: (raw) => (hasKey(raw) && Array.isArray(raw) ? raw.map(masked) : raw),
 };
-
-const moment = choiceOf(hookMoments);
-
-const command: ConfigType<string> = {
-  expected: "a command for the shell",
-  read: (raw) => (typeof raw === "string" && raw.includes("\0") ? undefined : nonEmptyString.read(raw)),
-};
-
-const toolPattern: ConfigType<RegExp> = {
-  expected: 'a regular expression for whole names of tools, as in "Bash|Write"',
-  read: (raw) => (typeof raw === "string" && raw !== "" ? anchored(raw) : undefined),
-};
-
-const fields = { on: moment, match: toolPattern, command, timeout: timeLimit, required: trueOrFalse } as const;
 
 /** The hook, or the problem with it. */
 function hookOf(raw: unknown, place: string): HookConfig | string {

@@ -1,10 +1,15 @@
 import { maskArgument, maskHeader, maskQuery } from "./mask.ts";
 import { formatDuration, longestTimeoutMs, parseDuration } from "./units.ts";
 
+/** A part of a JSON Schema. */
+export type SchemaPart = { readonly [keyword: string]: unknown };
+
 /** The type of a configuration value, and the changes to it that a project file may make without trust. */
 export type ConfigType<T> = {
   /** Completes "expected …" in messages. */
   readonly expected: string;
+  /** For editors. Accepts everything that `read` does, and a little more where a schema cannot say it. */
+  readonly schema: SchemaPart;
   /** Undefined when the raw value is not of this type. */
   readonly read: (raw: unknown) => T | undefined;
   /** True when `raw` allows nothing that `base` does not; both are raw values. Absent when nothing does. */
@@ -27,12 +32,14 @@ export type ConfigType<T> = {
 
 export const nonEmptyString: ConfigType<string> = {
   expected: "a non-empty string",
+  schema: { type: "string", pattern: "\\S" },
   read: (raw) => (typeof raw === "string" && raw.trim() !== "" ? raw : undefined),
 };
 
 /** For permissions: true is the wider value. */
 export const trueOrFalse: ConfigType<boolean> = {
   expected: "true or false",
+  schema: { type: "boolean" },
   read: (raw) => (typeof raw === "boolean" ? raw : undefined),
   narrows: (raw, base) => raw === false || base === true,
 };
@@ -41,6 +48,7 @@ export const trueOrFalse: ConfigType<boolean> = {
 export function choiceOf<const T extends string>(choices: readonly T[]): ConfigType<T> {
   const read = (raw: unknown) => choices.find((choice) => choice === raw);
   return {
+    schema: { enum: choices },
     expected: `one of ${choices.map((choice) => `"${choice}"`).join(", ")}`,
     read,
     narrows: comparing(read, (value, base) => choices.indexOf(value) <= choices.indexOf(base)),
@@ -49,12 +57,14 @@ export function choiceOf<const T extends string>(choices: readonly T[]): ConfigT
 
 export const positiveInteger: ConfigType<number> = upTo({
   expected: "a positive integer",
+  schema: { type: "integer", minimum: 1 },
   read: (raw) => (typeof raw === "number" && Number.isSafeInteger(raw) && raw >= 1 ? raw : undefined),
 });
 
 /** Milliseconds that a timer can count. */
 export const timeLimit: ConfigType<number> = upTo({
   expected: 'a time such as "500ms", "30s", "10m" or "2h" (at most 24 days)',
+  schema: { type: "string", pattern: "^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h|d)$" },
   read: (raw) => {
     const ms = typeof raw === "string" ? parseDuration(raw) : undefined;
     return ms !== undefined && ms >= 1 && ms <= longestTimeoutMs ? ms : undefined;
@@ -64,23 +74,27 @@ export const timeLimit: ConfigType<number> = upTo({
 
 export const positiveNumber: ConfigType<number> = upTo({
   expected: "a positive number",
+  schema: { type: "number", exclusiveMinimum: 0 },
   read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw > 0 ? raw : undefined),
 });
 
 export const nonNegativeNumber: ConfigType<number> = {
   expected: "a non-negative number",
+  schema: { type: "number", minimum: 0 },
   read: (raw) => (typeof raw === "number" && Number.isFinite(raw) && raw >= 0 ? raw : undefined),
 };
 
 /** A part of a whole. */
 export const share: ConfigType<number> = upTo({
   expected: "a number above 0 and at most 1",
+  schema: { type: "number", exclusiveMinimum: 0, maximum: 1 },
   read: (raw) => (typeof raw === "number" && raw > 0 && raw <= 1 ? raw : undefined),
 });
 
 /** fetch refuses a URL with a user name; refused here, the message can say so. */
 export const httpUrl: ConfigType<string> = {
   expected: "an http:// or https:// URL without user name and fragment",
+  schema: { type: "string" },
   read: (raw) => {
     const url = typeof raw === "string" ? URL.parse(raw) : null;
     if (url === null || !["http:", "https:"].includes(url.protocol)) return undefined;
@@ -94,6 +108,7 @@ export const httpUrl: ConfigType<string> = {
 /** The value of a request header; it may contain `${VAR}`. */
 export const headerValue: ConfigType<string> = {
   expected: "a non-empty string of printable ASCII characters",
+  schema: { type: "string", pattern: "^[\\x20-\\x7e]+$" },
   read: (raw) => (typeof raw === "string" && /^[\x20-\x7e]+$/.test(raw) && raw.trim() !== "" ? raw.trim() : undefined),
   secret: true,
   mask: (raw) => maskHeader(String(raw)),
@@ -102,6 +117,7 @@ export const headerValue: ConfigType<string> = {
 /** A program and its arguments, run without a shell. */
 export const argumentVector: ConfigType<readonly string[]> = {
   expected: 'a list of a program and its arguments, as in ["vault", "read", "key"]',
+  schema: { type: "array", items: { type: "string" }, minItems: 1 },
   read: (raw) => {
     const isArgv = Array.isArray(raw) && raw.every((part) => typeof part === "string" && !part.includes("\0"));
     return isArgv && raw[0]?.trim() ? raw : undefined;
@@ -112,6 +128,7 @@ export const argumentVector: ConfigType<readonly string[]> = {
 
 export const variableName: ConfigType<string> = {
   expected: "the name of an environment variable",
+  schema: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
   read: (raw) => (typeof raw === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(raw) ? raw : undefined),
   secret: true,
 };
@@ -119,6 +136,7 @@ export const variableName: ConfigType<string> = {
 /** A text that may be a secret; it may contain `${VAR}`. */
 export const secretText: ConfigType<string> = {
   expected: "a string",
+  schema: { type: "string" },
   read: (raw) => (typeof raw === "string" && !raw.includes("\0") ? raw : undefined),
   secret: true,
   mask: (raw) => maskHeader(String(raw)),
@@ -127,6 +145,7 @@ export const secretText: ConfigType<string> = {
 /** The URL of a server; `${VAR}` in it is replaced later. */
 export const serverUrl: ConfigType<string> = {
   expected: "an http:// or https:// URL without user name",
+  schema: { type: "string", pattern: "^(https?://|\\$\\{)[^\\s@]+$" },
   read: (raw) => (typeof raw === "string" && /^(https?:\/\/|\$\{)[^\s@]+$/.test(raw) ? raw : undefined),
   secret: true,
   mask: (raw) => maskQuery(String(raw)),
@@ -135,6 +154,7 @@ export const serverUrl: ConfigType<string> = {
 /** Arguments of a program; they may be empty. */
 export const texts: ConfigType<readonly string[]> = {
   expected: "a list of strings",
+  schema: { type: "array", items: { type: "string" } },
   read: (raw) =>
     Array.isArray(raw) && raw.every((part) => typeof part === "string" && !part.includes("\0")) ? raw : undefined,
   secret: true,
@@ -150,6 +170,7 @@ export function nullable<T>(type: ConfigType<T>): ConfigType<T | null> {
   return {
     ...type,
     expected: `${type.expected}, or null`,
+    schema: { anyOf: [type.schema, { type: "null" }] },
     read: (raw) => (raw === null ? null : type.read(raw)),
     narrows: (raw, base) => base === null || (raw !== null && type.narrows?.(raw, base) === true),
   };
@@ -162,6 +183,7 @@ function listOf(type: ConfigType<string>, expected: string): ConfigType<readonly
   };
   return {
     expected,
+    schema: { type: "array", items: type.schema },
     read,
     narrows: comparing(read, (value, base) => value.every((item) => base.includes(item))),
     adds: true,

@@ -22,7 +22,7 @@ async function outcomeOf(argv: readonly string[]) {
 describe("a command is called with its options, and its number is the exit code", () => {
   const rows: readonly [line: string, command: string, options: unknown][] = [
     ["models", "models", { trustProject: false, json: false }],
-    ["doctor --config", "doctor", { trustProject: false, json: false, config: true }],
+    ["doctor --config", "doctor", { trustProject: false, json: false, config: true, configSchema: false }],
     ["session list --json", "session list", { here: false, children: false, json: true }],
     ["session show 0199", "session show", { id: "0199", last: false, json: false }],
     ["session search list", "session search", { query: "list", json: false }],

@@ -68,6 +68,7 @@ test("for people it is a line a check, with what to do below it", async () => {
   const { stdout } = await kodaFromSource(place, ["doctor"], { ...key, PATH: join(place.project, "none") });
   expect(stdout).toMatch(/^✓ model {11}openai\/gpt-6-sol, key from OPENAI_API_KEY$/m);
   expect(stdout).toMatch(/^! git {13}not found: .*\n {18}fix: install git$/m);
+  expect(stdout).toMatch(/\n\n! A run works here; see .*\bgit\b.*\n$/);
   expect(stdout).not.toContain("\u001b");
 });
 
@@ -97,6 +98,14 @@ describe("what would keep a run from beginning is told, with exit 1", () => {
       expect(find(check)?.message).toContain(message);
       expect(checks.length).toBeGreaterThanOrEqual(8);
     });
+});
+
+test("one fault is told once, and the other checks refer to it", async () => {
+  await using place = makePlace();
+  const { stdout } = await kodaFromSource(place, ["doctor"], { ...key, ALL_PROXY: "gopher://x" });
+  expect(stdout.split("is not the URL of a proxy")).toHaveLength(2);
+  expect(stdout).toMatch(/^✗ egress {10}not checked: see sandbox$/m);
+  expect(stdout).toEndWith("\n✗ A run would fail here: see sandbox, egress\n");
 });
 
 test("what the project asked for and did not get is a warning", async () => {
@@ -175,7 +184,7 @@ test("MCP servers and hooks are listed with the file they come from, and none of
   const { stdout } = await kodaFromSource(place, ["doctor", "--trust-project"], key);
   expect(stdout).toContain(`own: touch started --token=[key] (${user})`);
   expect(stdout).toContain("shared: https://mcp.example.com/mcp (project .mcp.json)");
-  expect(stdout).toContain("not started here: koda mcp check starts them");
+  expect(stdout).toContain("koda mcp check starts each and counts its tools");
   expect(stdout).toContain(`tool.before Bash|Write: touch started (${user}, project .koda/config.json)`);
   expect(stdout).toContain(`stop: touch started (${user}, project .koda/config.json)`);
   expect(readdirSync(place.project)).not.toContain("started");

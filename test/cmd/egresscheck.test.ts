@@ -19,21 +19,21 @@ async function diagnose(place: Place, env: Record<string, string> = {}) {
 const development = developmentHosts.length + gitHosts.length;
 
 describe("koda doctor says what commands may reach", () => {
-  const usual = `allowlist: ${development} patterns allowed`;
+  const usual = `allowlist: ${development} host patterns allowed`;
   const rows: readonly [name: string, egress: object | undefined, env: Record<string, string>, message: string][] = [
-    ["the hosts of development", undefined, {}, `${usual}, direct`],
+    ["the hosts of development", undefined, {}, `${usual}, no upstream proxy`],
     [
       "and those of the user",
       { allow: ["*.example.com", "10.1.2.3:8080"], deny: ["github.com"] },
       {},
-      `allowlist: ${development + 2} patterns allowed, 1 denied, direct`,
+      `allowlist: ${development + 2} host patterns allowed, 1 denied, no upstream proxy`,
     ],
-    ["nothing", { mode: "none" }, {}, "none: commands reach nothing"],
+    ["nothing", { mode: "none" }, {}, "none: commands have no network"],
     [
       "everything public",
       { mode: "open", allow: ["10.1.2.3"] },
       {},
-      "open: every public host and 1 pattern allowed, direct",
+      "open: every public host and 1 host pattern allowed, no upstream proxy",
     ],
     [
       "through the user's own proxy, whose password it keeps",
@@ -87,6 +87,6 @@ describe("koda doctor tells what was refused", () => {
 
     const { stdout } = await kodaFromSource(place, ["doctor"], { KODA_HOME: home });
     const [, shown = ""] = stdout.split("Recently refused (--json shows more):\n");
-    expect(shown).toMatch(/^( {2}\S+Z h24[5-9]\.test is refused\n){5}$/);
+    expect(shown).toMatch(/^( {2}\S+Z h24[5-9]\.test is refused\n){5}\n✗ A run would fail here: see model\n$/);
   });
 });
