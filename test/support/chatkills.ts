@@ -161,9 +161,11 @@ class KillWalk {
     if (wasKilled) this.kills++;
     // A clear is also told in the session that it began.
     this.#record.end({ whole: !wasKilled && !this.#hasMoved });
-    // Nothing was accepted in a session that does not exist.
-    if (chat.exit === 10) this.#session = undefined;
-    else if (!wasKilled && !this.#hasMoved) this.#record.checkReplies();
+    // There is no such session.
+    if (chat.exit === 10) {
+      this.#session = undefined;
+      this.#record.startOver();
+    } else if (!wasKilled && !this.#hasMoved) this.#record.checkReplies();
     const { project } = this.#options.place;
     await until(() => processesNaming(project).length === 0, "the end of all processes");
   }
@@ -204,7 +206,7 @@ class KillWalk {
     if (chance < 0.88) return record.add({ op: "approve", call: "nowhere", decision: "once" });
     if (chance < 0.9) return record.add({ op: "tools.list" });
     if (chance < 0.92) return record.add({ op: "shutdown" });
-    const known = record.ids;
+    const known = record.repeatable;
     const one = known[Math.floor(random() * known.length)];
     return one === undefined ? "no submission" : record.again(one);
   }

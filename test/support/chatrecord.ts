@@ -10,6 +10,7 @@ export class ChatRecord {
   readonly #submitted = new Map<string, Submission>();
   /** Those whose fate the client knows. */
   readonly #known = new Set<string>();
+  readonly #gone = new Set<string>();
   readonly #accepted = new Set<string>();
   readonly #told = new Map<string, Told>();
   readonly #begun = new Set<string>();
@@ -32,6 +33,16 @@ export class ChatRecord {
 
   get ids(): readonly string[] {
     return [...this.#submitted.keys()];
+  }
+
+  /** Those that a session may know: one without a turn is gone when it ends, with what was submitted. */
+  get repeatable(): readonly string[] {
+    return this.ids.filter((id) => !this.#gone.has(id));
+  }
+
+  /** The session is gone. */
+  startOver(): void {
+    for (const id of this.#known) this.#gone.add(id);
   }
 
   /** Those that have perhaps not arrived. */
