@@ -11,6 +11,7 @@ import type { Event, EventOf } from "../engine/event.ts";
 import { messageOf } from "../errors.ts";
 import type { ApprovalDecision } from "../trust/approvaldecision.ts";
 import { visibleLine } from "../visible.ts";
+import { connection } from "./calldetails.ts";
 import type { Calls } from "./calls.ts";
 
 type QuestionOptions = {
@@ -56,7 +57,7 @@ export class ClientQuestions {
     const call =
       host === undefined
         ? { id: callOf(id), tool, input }
-        : { id, tool: "Connect to", input: { url: `${host}:${port}` } };
+        : { id, tool: connection, input: { url: `${host}:${port}` }, isOwn: true };
     const pending = calls.pending(call, `Needs your approval: ${rule}`);
     await update(pending.update);
     const options = optionsFor(asked);
