@@ -36,7 +36,8 @@ export async function acp(options: AcpOptions, stopper: Stopper): Promise<number
     store: () => stores.open(database),
     models: () => (models ??= usableModels(options)),
     async *open(request: ChatRequest): AsyncGenerator<Event, void> {
-      const host = new Host({ stop: stoppedBy(signal), cassette: { loose: false }, reaper, stores });
+      using stop = stoppedBy(signal);
+      const host = new Host({ stop: stop.controller, cassette: { loose: false }, reaper, stores });
       hosts.add(host);
       yield* chatFor(request, { options, host });
       hosts.delete(host);
@@ -47,12 +48,12 @@ export async function acp(options: AcpOptions, stopper: Stopper): Promise<number
 }
 
 /** A chat has limits of its own, which stop it alone. */
-function stoppedBy(signal: AbortSignal): AbortController {
+function stoppedBy(signal: AbortSignal): { controller: AbortController } & Disposable {
   const controller = new AbortController();
   const stop = () => controller.abort(signal.reason);
   if (signal.aborted) stop();
-  signal.addEventListener("abort", stop, { once: true });
-  return controller;
+  signal.addEventListener("abort", stop);
+  return { controller, [Symbol.dispose]: () => signal.removeEventListener("abort", stop) };
 }
 
 type Opening = { options: AcpOptions; host: Host };
@@ -62,10 +63,11 @@ async function* chatFor(request: ChatRequest, { options, host }: Opening): Async
   const chat: ChatOptions = { ...options, ...chatDefaults, cd: cwd, ...(resume !== undefined && { resume }) };
   const { run: _, ...parts } = chatParts(chat, servers);
   const notifier = await notifierFor(chat);
-  // A client that goes on with a session has no use for the replies to an earlier connection.
+  // Replies to an earlier connection are of no use to this one.
   const delivered = async () => true;
   const conclude = async (outcome: Outcome) => outcome;
-  const task = { ...parts, lines, remember: rememberPrefix, canAnswer, conclude, delivered };
+  const asked = { remember: rememberPrefix, canAnswer, dropsEarlier: true };
+  const task = { ...parts, ...asked, lines, conclude, delivered };
   for await (const event of runChat(host, task)) {
     notifier?.see(event);
     // stdout is the client's.

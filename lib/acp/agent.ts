@@ -1,4 +1,13 @@
-import { agent, methods, ndJsonStream, PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
+import {
+  agent,
+  type AnyMessage,
+  MessageTooLargeError,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  RequestError,
+  type Stream,
+} from "@agentclientprotocol/sdk";
 import { exitByCode, KodaError } from "../errors.ts";
 import { type AcpServices, Sessions } from "./sessions.ts";
 
@@ -8,11 +17,28 @@ type Streams = { input: ReadableStream<Uint8Array>; output: WritableStream<Uint8
 /** Serves a client until it has gone, and stops everything that it has begun. */
 export async function serveClient(services: AcpServices, { input, output }: Streams): Promise<void> {
   await using sessions = new Sessions(services);
-  const connection = appFor(sessions, services.version).connect(ndJsonStream(output, input));
+  const connection = appFor(sessions, services.version).connect(inOrder(ndJsonStream(output, input)));
   const close = () => connection.close();
   services.signal.addEventListener("abort", close);
   await connection.closed;
   services.signal.removeEventListener("abort", close);
+  const { reason } = connection.signal;
+  if (reason instanceof MessageTooLargeError)
+    throw new KodaError(
+      "usage",
+      "Cannot read a message of the client: it is longer than 32 MB, and one message is one line",
+    );
+}
+
+/** The library looks for the handler of a message in steps, and the next message could overtake it. */
+function inOrder({ readable, writable }: Stream): Stream {
+  const paced = new TransformStream<AnyMessage, AnyMessage>({
+    async transform(message, controller) {
+      controller.enqueue(message);
+      await new Promise(setImmediate);
+    },
+  });
+  return { readable: readable.pipeThrough(paced), writable };
 }
 
 function appFor(sessions: Sessions, version: string) {

@@ -6,6 +6,9 @@ import { visibleLine } from "../visible.ts";
 
 export type CallDetails = Required<Pick<ToolCall, "title" | "kind" | "locations" | "content" | "rawInput">>;
 
+/** A question about a host, which clients show as a call. */
+export const connection = "Connect to";
+
 /** Tools that are not here are `other`: those of MCP servers above all. */
 const kinds: Readonly<Record<string, ToolKind>> = {
   Read: "read",
@@ -20,7 +23,7 @@ const kinds: Readonly<Record<string, ToolKind>> = {
   Bash: "execute",
   Verify: "execute",
   WebFetch: "fetch",
-  network: "fetch",
+  [connection]: "fetch",
   TodoWrite: "think",
   InvokeAgent: "think",
 };

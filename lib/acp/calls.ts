@@ -2,18 +2,23 @@ import type { SessionUpdate, ToolCallContent, ToolCallUpdate } from "@agentclien
 import { visible } from "../visible.ts";
 import { type CallDetails, textContent, detailsOf, fenced } from "./calldetails.ts";
 
-type StartedCall = { id: string; tool: string; input: unknown };
+type StartedCall = {
+  id: string;
+  tool: string;
+  input: unknown;
+  /** It is a call of koda's own, whose ids come again. Those of the model's are unique in a session. */
+  isOwn?: boolean;
+};
 type EndedCall = { id: string; ok: boolean; summary: string };
 type Known = { id: string; details: CallDetails; output: string };
 
 /** The most of a running command's output that a client is shown. */
 const mostOutput = 8 * 1024;
 
-/** The calls of a session. Models use an id again, and a client takes that for the same call. */
+/** The calls of a session that a client is shown. */
 export class Calls {
   readonly #cwd: string;
   readonly #known = new Map<string, Known>();
-  readonly #counts = new Map<string, number>();
 
   constructor(cwd: string) {
     this.#cwd = cwd;
@@ -62,10 +67,13 @@ export class Calls {
     });
   }
 
-  #add({ id, ...call }: StartedCall): Known {
-    const count = (this.#counts.get(id) ?? 0) + 1;
-    this.#counts.set(id, count);
-    const known = { id: count === 1 ? id : `${id}#${count}`, details: detailsOf(call, this.#cwd), output: "" };
+  /** Those that have not ended. */
+  get open(): string[] {
+    return [...this.#known.keys()];
+  }
+
+  #add({ id, isOwn = false, ...call }: StartedCall): Known {
+    const known = { id: isOwn ? crypto.randomUUID() : id, details: detailsOf(call, this.#cwd), output: "" };
     this.#known.set(id, known);
     return known;
   }

@@ -12,6 +12,7 @@ import type { Event, EventOf } from "../engine/event.ts";
 import { messageOf } from "../errors.ts";
 import type { ApprovalDecision } from "../trust/approvaldecision.ts";
 import { visibleLine } from "../visible.ts";
+import { connection } from "./calldetails.ts";
 import type { Calls } from "./calls.ts";
 
 type QuestionOptions = {
@@ -19,6 +20,8 @@ type QuestionOptions = {
   calls: Calls;
   submitter: Submitter;
   session: () => string;
+  /** Ends the turn. */
+  cancel: () => void;
   update: (update: SessionUpdate) => Promise<void>;
 };
 
@@ -56,12 +59,12 @@ export class ClientQuestions {
   }
 
   async #askForPermission(asked: Approval): Promise<void> {
-    const { client, calls, submitter, session, update } = this.#options;
+    const { client, calls, submitter, session, cancel, update } = this.#options;
     const { id, tool, input, rule, host, port } = asked;
     const call =
       host === undefined
         ? { id: callOf(id), tool, input }
-        : { id, tool: "Connect to", input: { url: `${host}:${port}` } };
+        : { id, tool: connection, input: { url: `${host}:${port}` }, isOwn: true };
     const pending = calls.pending(call, `Needs your approval: ${rule}`);
     await update(pending.update);
     const options = optionsFor(asked);
@@ -69,10 +72,11 @@ export class ClientQuestions {
     this.#put(
       id,
       async (stop) => {
-        const { outcome } = await client.request("session/request_permission", request, stop);
-        const chosen =
-          outcome.outcome === "selected" ? options.find(({ optionId }) => optionId === outcome.optionId) : undefined;
-        const decision = (chosen?.optionId ?? "deny") as ApprovalDecision;
+        const response: unknown = await client.request("session/request_permission", request, stop);
+        const chosen = chosenIn(response);
+        if (chosen === "cancelled") return cancel();
+        const decision = asked.decisions.find((each) => each === chosen);
+        if (decision === undefined) throw new Error("its answer is none of the options");
         void submitter.submit({ op: "approve", call: id, decision });
       },
       (reason) => {
@@ -158,6 +162,12 @@ const noAnswer = "(the user gave no answer)";
 /** A call that has an id again is asked about as `id#2`. */
 function callOf(id: string): string {
   return id.replace(/#\d+$/, "");
+}
+
+/** The option of a response that nothing has checked; `cancelled` when the client ends the turn instead. */
+function chosenIn(response: unknown): unknown {
+  const { outcome } = (response ?? {}) as { outcome?: { outcome?: unknown; optionId?: unknown } | null };
+  return outcome?.outcome === "selected" ? outcome.optionId : outcome?.outcome;
 }
 
 /** `abort` is the client's own cancellation. */

@@ -14,9 +14,14 @@ export function* updatesOfLog(items: Iterable<LoggedItem>, cwd: string): Generat
     if (item.kind === "todo") yield planOf(item.items);
     if (item.kind !== "result") continue;
     const { call: id, ok, parts } = item;
-    const update = calls.end({ id, ok, summary: textOfParts(parts) });
-    if (update !== undefined) yield update;
+    yield* ended(calls, { id, ok, summary: textOfParts(parts) });
   }
+  for (const id of calls.open) yield* ended(calls, { id, ok: false, summary: "koda was stopped before this ended" });
+}
+
+function* ended(calls: Calls, call: Parameters<Calls["end"]>[0]): Generator<SessionUpdate, void> {
+  const update = calls.end(call);
+  if (update !== undefined) yield update;
 }
 
 type Reply = ItemOf<"assistant"> & LoggedItem;

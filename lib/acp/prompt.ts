@@ -1,6 +1,7 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk";
 import type { NewSubmission } from "../chat/submitter.ts";
 import { KodaError } from "../errors.ts";
+import { sniff } from "../tools/magic.ts";
 
 type Input = Extract<NewSubmission, { op: "input" }>;
 type Part = NonNullable<Input["parts"]>[number];
@@ -14,6 +15,8 @@ export function promptInput(blocks: readonly ContentBlock[]): Input {
     if (part.type === "text" && last?.type === "text") last.text += part.text;
     else parts.push(part);
   }
+  if (parts.every((part) => part.type === "text" && part.text.trim() === ""))
+    throw new KodaError("usage", "Cannot accept an empty prompt: expected text or an image");
   const [first] = parts;
   // Only a text can be the name of a prompt: `/review the parser`.
   return first?.type === "text" && parts.length === 1 ? { op: "input", text: first.text } : { op: "input", parts };
@@ -24,7 +27,7 @@ function partOf(block: ContentBlock): Part {
     case "text":
       return { type: "text", text: block.text };
     case "image":
-      return { type: "image", mime: block.mimeType, base64: block.data };
+      return imageOf(block.data);
     case "resource_link":
       return { type: "text", text: `[${block.name}](${block.uri})` };
     case "resource": {
@@ -34,11 +37,17 @@ function partOf(block: ContentBlock): Part {
           type: "text",
           text: `\n<resource uri=${JSON.stringify(resource.uri)}>\n${resource.text}\n</resource>\n`,
         };
-      if (resource.mimeType?.startsWith("image/") === true)
-        return { type: "image", mime: resource.mimeType, base64: resource.blob };
+      if (resource.mimeType?.startsWith("image/") === true) return imageOf(resource.blob);
       throw new KodaError("usage", `Cannot read "${resource.uri}": expected text or an image, not other bytes`);
     }
     default:
       throw new KodaError("usage", `Cannot accept a prompt with ${block.type}: expected text, images and resources`);
   }
+}
+
+/** A session that has an image which the provider refuses could not go on. */
+function imageOf(base64: string): Part {
+  const content = sniff(Buffer.from(base64, "base64"));
+  if (content.type === "image") return { type: "image", mime: content.mime, base64 };
+  throw new KodaError("usage", "Cannot use an image of the prompt: expected a PNG, JPEG, GIF or WebP image");
 }

@@ -3,7 +3,21 @@ import { KodaError } from "../errors.ts";
 
 /** The MCP servers of a client, as `.mcp.json` has them. */
 export function serversOf(servers: readonly McpServer[]): Record<string, unknown> {
-  return Object.fromEntries(servers.map((server) => [server.name, configOf(server)]));
+  const named = new Map<string, unknown>();
+  for (const server of servers) named.set(freeName(plainName(server.name), named), configOf(server));
+  return Object.fromEntries(named);
+}
+
+/** Clients name servers as they like. Names of tools begin with these. */
+function plainName(name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9_-]+/g, "-").replace(/__+/g, "_");
+  return plain.slice(0, 28) || "server";
+}
+
+function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
+  let free = name;
+  for (let count = 2; taken.has(free); count++) free = `${name}-${count}`;
+  return free;
 }
 
 function configOf(server: McpServer): unknown {

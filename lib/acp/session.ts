@@ -10,6 +10,7 @@ import { cancelled } from "../chat/reply.ts";
 import { Submitter } from "../chat/submitter.ts";
 import type { SettingsChange } from "../chat/submission.ts";
 import type { Event, EventOf } from "../engine/event.ts";
+import type { KodaError } from "../errors.ts";
 import { RunningOutput } from "./runningoutput.ts";
 import { promptInput } from "./prompt.ts";
 import { ClientQuestions } from "./clientquestions.ts";
@@ -49,8 +50,12 @@ export class AcpSession {
   readonly #closing = Promise.withResolvers<void>();
   #start: EventOf<"session.start"> | undefined;
   #end: EventOf<"end"> | undefined;
+  /** The number of prompts that have not ended. */
   #prompts = 0;
-  #isCancelling = false;
+  #isClosing = false;
+  #cancellations = 0;
+  /** Settles when the cancelled prompts have ended; undefined when there are none. */
+  #cancelling: PromiseWithResolvers<void> | undefined;
 
   constructor({ client, capabilities, open, request }: SessionOptions) {
     this.#client = client;
@@ -62,6 +67,7 @@ export class AcpSession {
       calls,
       submitter: this.#submitter,
       session: () => this.id,
+      cancel: () => this.cancel(),
       update,
     });
     this.#output = new RunningOutput(calls, update);
@@ -80,8 +86,13 @@ export class AcpSession {
     return this.#start;
   }
 
-  get isOver(): boolean {
-    return this.#end !== undefined;
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
+  /** The reason why it has ended by itself. */
+  get failure(): KodaError | undefined {
+    return this.#isClosing || this.#end?.error === undefined ? undefined : errorOf(this.#end.error);
   }
 
   /** Settles when there is a session; rejects when there cannot be one. */
@@ -95,19 +106,30 @@ export class AcpSession {
   }
 
   async prompt(blocks: readonly ContentBlock[]): Promise<StopReason> {
+    const input = promptInput(blocks);
+    const cancellations = this.#cancellations;
+    // It must not steer a turn that is about to end.
+    await this.#cancelling?.promise;
+    if (this.#cancellations !== cancellations) return "cancelled";
     this.#prompts++;
     try {
-      return stopReasonOf(await this.#submitter.submit(promptInput(blocks)));
+      return stopReasonOf(await this.#submitter.submit(input));
     } finally {
       this.#prompts--;
-      if (this.#prompts === 0) this.#isCancelling = false;
+      if (this.#prompts === 0) this.#endCancellation();
     }
   }
 
   /** Ends all prompts: that of the running turn, and those whose turns have yet to begin. */
   cancel(): void {
-    this.#isCancelling = this.#prompts > 0;
+    this.#cancellations++;
+    if (this.#prompts > 0) this.#cancelling ??= Promise.withResolvers();
     void this.#submitter.submit({ op: "interrupt" });
+  }
+
+  #endCancellation(): void {
+    this.#cancelling?.resolve();
+    this.#cancelling = undefined;
   }
 
   /** Settings hold from the next turn. */
@@ -126,7 +148,8 @@ export class AcpSession {
   }
 
   async close(): Promise<void> {
-    if (!this.isOver) void this.#submitter.submit({ op: "shutdown" });
+    this.#isClosing = true;
+    if (this.#end === undefined) void this.#submitter.submit({ op: "shutdown" });
     this.#closing.resolve();
     await this.#over;
   }
@@ -155,7 +178,7 @@ export class AcpSession {
     }
     if (event.type === "end") this.#end = event;
     // A cancellation may come before the turn that it is about.
-    if (event.type === "turn.start" && this.#isCancelling) void this.#submitter.submit({ op: "interrupt" });
+    if (event.type === "turn.start" && this.#cancelling) void this.#submitter.submit({ op: "interrupt" });
     await this.#questions.see(event);
     await this.#output.see(event);
     const update = this.#updates.of(event);

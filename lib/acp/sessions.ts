@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import type {
   AgentContext,
@@ -32,7 +33,7 @@ export type AcpServices = {
   models: () => Promise<readonly string[]>;
 };
 
-type Opening = Pick<ResumeSessionRequest, "cwd" | "mcpServers" | "additionalDirectories"> & { sessionId?: string };
+type Opening = Omit<ResumeSessionRequest, "sessionId"> & { resume?: string };
 
 const pageSize = 100;
 
@@ -41,6 +42,10 @@ export class Sessions implements AsyncDisposable {
   capabilities: ClientCapabilities = {};
   readonly #services: AcpServices;
   readonly #open = new Map<string, AcpSession>();
+  /** Stored sessions that are about to be open. */
+  readonly #opening = new Set<string>();
+  /** The reasons why sessions have ended by themselves. */
+  readonly #failures = new Map<string, KodaError>();
 
   constructor(services: AcpServices) {
     this.#services = services;
@@ -48,23 +53,23 @@ export class Sessions implements AsyncDisposable {
 
   async begin(request: NewSessionRequest, client: AgentContext): Promise<NewSessionResponse> {
     const session = await this.#start(request, client);
-    return { sessionId: session.id, ...(await this.#stateOf(session)) };
+    return { sessionId: session.id, ...(await this.#introduce(session)) };
   }
 
   async load(request: ResumeSessionRequest, client: AgentContext): Promise<LoadSessionResponse> {
+    const session = await this.#reopen(request, client);
     const store = this.#services.store();
-    const { items } = store.read(store.find(request.sessionId));
-    const session = await this.#start(request, client);
+    const { items } = store.read(store.find(session.id));
     for (const update of updatesOfLog(withoutRolledBack(items), session.start.cwd)) await session.update(update);
-    return await this.#stateOf(session);
+    return await this.#introduce(session);
   }
 
   async resume(request: ResumeSessionRequest, client: AgentContext): Promise<LoadSessionResponse> {
-    return await this.#stateOf(await this.#start(request, client));
+    return await this.#introduce(await this.#reopen(request, client));
   }
 
   async list({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
-    const all = this.#services.store().list({ cwd: cwd ?? undefined });
+    const all = this.#services.store().list({ cwd: cwd ? realPathOf(cwd) : undefined });
     const from = cursor ? all.findIndex(({ id }) => id === cursor) + 1 : 0;
     if (cursor && from === 0) throw new KodaError("usage", `Unknown cursor "${cursor}": list from the beginning`);
     const page = all.slice(from, from + pageSize);
@@ -109,30 +114,64 @@ export class Sessions implements AsyncDisposable {
     await Promise.all([...this.#open.values()].map((session) => session.close()));
   }
 
+  /** A stored session. One that is being closed is waited for. */
+  async #reopen({ sessionId, ...opening }: ResumeSessionRequest, client: AgentContext): Promise<AcpSession> {
+    // A prefix of an id is none here: the client would not know the session in its updates.
+    if (this.#services.store().named(sessionId) === undefined)
+      throw new KodaError("session_not_found", `No session "${sessionId}": session/list has those that are stored`);
+    const open = this.#open.get(sessionId);
+    if (open?.isClosing === true) await open.over();
+    if (this.#open.has(sessionId) || this.#opening.has(sessionId))
+      throw new KodaError("session_held", `Session "${sessionId}" is open already: close it first`);
+    this.#opening.add(sessionId);
+    try {
+      return await this.#start({ ...opening, resume: sessionId }, client);
+    } finally {
+      this.#opening.delete(sessionId);
+    }
+  }
+
   async #start(opening: Opening, client: AgentContext): Promise<AcpSession> {
-    const { cwd, sessionId: resume, mcpServers = [], additionalDirectories = [] } = opening;
+    const { cwd, resume, mcpServers = [], additionalDirectories = [] } = opening;
     if (!isAbsolute(cwd)) throw new KodaError("usage", `Cannot work in "${cwd}": expected an absolute path`);
     if (additionalDirectories.length > 0)
       throw new KodaError("usage", "Cannot add directories to a session: start koda acp with --allow-write DIR");
-    if (resume !== undefined && this.#open.has(resume))
-      throw new KodaError("session_held", `Session "${resume}" is open already: close it first`);
     const request = { cwd, servers: serversOf(mcpServers), ...(resume !== undefined && { resume }) };
     const session = new AcpSession({ client, capabilities: this.capabilities, open: this.#services.open, request });
     await session.opened();
     this.#open.set(session.id, session);
-    void session.over().finally(() => this.#open.delete(session.id));
-    // The client knows the session once it has the answer.
-    setImmediate(() => void session.offerCommands());
+    this.#failures.delete(session.id);
+    void session.over().finally(() => {
+      this.#open.delete(session.id);
+      if (session.failure !== undefined) this.#failures.set(session.id, session.failure);
+    });
     return session;
   }
 
-  async #stateOf({ start }: AcpSession) {
-    return { modes: modesOf(start), configOptions: choicesOf(start, await this.#services.models()) };
+  /** The settings of a session that a client has just opened, and then its commands. */
+  async #introduce(session: AcpSession) {
+    const { start } = session;
+    const models = await this.#services.models();
+    // The client knows the session once it has the answer.
+    setImmediate(() => void session.offerCommands());
+    return { modes: modesOf(start), configOptions: choicesOf(start, models) };
   }
 
   #session(id: string): AcpSession {
     const session = this.#open.get(id);
-    if (session === undefined) throw new KodaError("session_not_found", `Session "${id}" is not open`);
-    return session;
+    if (session !== undefined) return session;
+    const { code, message } = this.#failures.get(id) ?? {};
+    if (code !== undefined) throw new KodaError(code, `Session "${id}" has ended: ${message}; load it to go on`);
+    throw new KodaError("session_not_found", `Session "${id}" is not open`);
+  }
+}
+
+/** Sessions are stored with real paths. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // It may have been deleted, or moved.
+    return path;
   }
 }

@@ -22,26 +22,25 @@ export class Updates {
         return this.#chunk("agent_message_chunk", event.text);
       case "thinking.delta":
         return this.#chunk("agent_thought_chunk", event.text);
-      case "text.done":
-        this.#message = crypto.randomUUID();
-        return undefined;
       case "tool.start":
         return this.calls.start(event);
       case "tool.end":
         return this.calls.end(event);
       case "verify.start":
-        return this.calls.start({ id: verification, tool: "Verify", input: { command: event.command } });
+        return this.calls.start({ id: verification, tool: "Verify", input: { command: event.command }, isOwn: true });
       case "verify.end":
         return this.calls.end({ ...event, id: verification, ok: event.passed });
       case "todo":
         return planOf(event.items);
       case "usage":
+        this.#endMessage();
         return usageOf(event);
       case "compact":
         return this.#compactionOf(event);
       case "notice":
         return this.#noticeOf(event);
       case "retry":
+        this.#endMessage();
         return this.#noticeOf({
           level: "info",
           message: `${event.message} (attempt ${event.attempt} of ${event.max})`,
@@ -49,6 +48,11 @@ export class Updates {
       default:
         return undefined;
     }
+  }
+
+  /** A reply is over, whether it had text or only thoughts. */
+  #endMessage(): void {
+    this.#message = crypto.randomUUID();
   }
 
   #chunk(sessionUpdate: "agent_message_chunk" | "agent_thought_chunk", text: string): SessionUpdate {

@@ -32,6 +32,8 @@ type ChatTask = TaskEnd &
     remember: ((prefix: string) => Promise<void>) | undefined;
     /** Questions can be answered. */
     canAnswer: boolean;
+    /** Submissions that an earlier process has accepted are not carried out. */
+    dropsEarlier?: boolean;
     version: string;
     /** The paths of files that koda itself writes. */
     ownFiles: readonly string[];
@@ -90,6 +92,7 @@ class Chat {
       posted: this.#posted,
       assertPossible: (submission) => this.#assertPossible(submission),
       carryOut: (job) => this.#carryOut(job),
+      dropsEarlier: task.dropsEarlier === true,
     });
   }
 
@@ -271,6 +274,8 @@ class Chat {
       const isBusy = isRunning || this.#commands.size > 0;
       if (this.#queue.isOver && !isBusy) return "over";
       const changed = this.#queue.changed();
+      // Nothing is expected of the model or of a tool.
+      using _ = isBusy ? undefined : this.#host.clocks.pauseIdle();
       await (isRunning ? Promise.race([changed, agents.next()]) : changed);
     }
   }

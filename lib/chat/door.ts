@@ -20,6 +20,8 @@ type DoorOptions = {
   /** Throws for what cannot be done now. */
   assertPossible: (submission: Submission) => void;
   carryOut: (job: Submitted) => void;
+  /** Submissions of an earlier process are not carried out: whoever waited for them has gone with it. */
+  dropsEarlier: boolean;
 };
 
 /** A submission; without what it was when it cannot be carried out any more. */
@@ -58,12 +60,13 @@ export class Door {
    * reply that may not have been read is told again.
    */
   async takeUp(): Promise<void> {
-    const { kept: current, carryOut, posted } = this.#options;
+    const { kept: current, carryOut, posted, dropsEarlier } = this.#options;
     const kept = current();
     for (const { id, body, state, reply } of kept.open()) {
       const read = (await loadReader()).readSubmission(body);
       if (reply !== null) posted.post(JSON.parse(reply) as EventOf<"reply">);
-      else if (state === "accepted" && "submission" in read) carryOut({ id, submission: read.submission, kept });
+      else if (!dropsEarlier && state === "accepted" && "submission" in read)
+        carryOut({ id, submission: read.submission, kept });
       else posted.post(this.reply({ id, kept }, cut));
     }
   }
