@@ -1,6 +1,6 @@
 /**
- * `npm run release [-- --target linux-x64]… [--format tar.gz]… [--key FILE] [--out DIR]`: everything that a release
- * consists of, in dist/release. The same commit makes the same bytes in any directory.
+ * `npm run release [-- --target linux-x64]… [--format tar.gz]… [--key FILE]`: everything that a release consists of,
+ * in dist/release. The same commit makes the same bytes in any directory.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -21,10 +21,9 @@ const { values: options } = parseArgs({
     target: { type: "string", multiple: true, default: [...targets] },
     format: { type: "string", multiple: true, default: ["tar.xz", "tar.gz"] },
     key: { type: "string" },
-    out: { type: "string", default: "dist/release" },
   },
 });
-const { out, key } = options;
+const out = "dist/release";
 const formats = options.format.map(formatOf);
 
 if (Bun.version !== devDependencies.bun)
@@ -47,7 +46,7 @@ write(`koda-${version}.cdx.json`, sbom(binaries, commit));
 write("build.lock", buildLock(commit, binaries, hashes));
 const sums = Object.entries(hashes).map(([name, hash]) => `${hash}  ${name}\n`);
 write("SHA256SUMS", sums.sort(byName).join(""));
-if (key !== undefined) await sign(join(out, "SHA256SUMS"), key);
+if (options.key !== undefined) await sign(join(out, "SHA256SUMS"), options.key);
 
 /** An archive with one directory, in which the files lie. */
 async function archive(name: string, files: readonly ArchiveFile[], formats: readonly Format[], target?: Target) {
