@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../package.json";
@@ -23,6 +23,7 @@ export async function measure(): Promise<Figure[]> {
     fetch: async ({ url }) => new Response(await files(new URL(url).pathname).bytes()),
   });
   try {
+    chmodSync(root, 0o755);
     await run("debootstrap", "--variant=minbase", "--include=curl,xz-utils", "stable", root);
     copyFileSync(join(release, "install.sh"), join(root, "install.sh"));
     await run("chroot", root, "useradd", "--create-home", "user");

@@ -29,10 +29,12 @@ async function xz(bytes: Uint8Array, target?: Target): Promise<Uint8Array> {
 }
 
 /**
- * All that a reader of 2010 understands: XZ 5.0 and busybox have the filter for jumps on x86, but that for arm64 came
- * with 5.4.
+ * Systems with musl often have busybox for xz, which knows no filters, and dictionaries of 64 MiB at most. The filter
+ * for arm64 came with xz 5.4, that for x86 is as old as the format.
  */
 function xzOptions(target: Target | undefined): readonly string[] {
-  const filter = target?.startsWith("linux-x64") ? ["--x86"] : [];
-  return ["--compress", "--stdout", "--threads=1", ...filter, "--lzma2=preset=9e,dict=128MiB,lc=4"];
+  const isForXz = target === "linux-x64" || target === "linux-arm64";
+  const filter = target === "linux-x64" ? ["--x86"] : [];
+  const dictionary = isForXz ? ",dict=128MiB" : "";
+  return ["--compress", "--stdout", "--threads=1", ...filter, `--lzma2=preset=9e,lc=4${dictionary}`];
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run release [-- --target linux-x64]… [--format tar.gz]… [--base URL] [--key FILE --public-key FILE] [--out DIR]`:
+ * `npm run release [-- --target linux-x64]… [--format tar.gz]… [--base URL] [--key FILE --public-key FILE]`:
  * everything that a release consists of, in dist/release. The same commit makes the same bytes in any directory.
  */
 import { createHash } from "node:crypto";
@@ -26,10 +26,10 @@ const { values: options } = parseArgs({
     base: { type: "string" },
     key: { type: "string" },
     "public-key": { type: "string" },
-    out: { type: "string", default: "dist/release" },
   },
 });
-const { out, key, base, "public-key": publicKey } = options;
+const { key, base, "public-key": publicKey } = options;
+const out = "dist/release";
 if ((key === undefined) !== (publicKey === undefined)) throw new Error("--key and --public-key belong together");
 const unknown = options.format.find((name) => ![...formats, "deb", "npm"].includes(name));
 if (unknown !== undefined)
@@ -67,7 +67,7 @@ write(`koda-${version}.cdx.json`, sbom(binaries, commit));
 write("build.lock", buildLock(commit, binaries, hashes));
 const sums = Object.entries(hashes).map(([name, hash]) => `${hash}  ${name}\n`);
 write("SHA256SUMS", sums.sort(byName).join(""));
-if (key !== undefined) await sign(join(out, "SHA256SUMS"), key);
+if (options.key !== undefined) await sign(join(out, "SHA256SUMS"), options.key);
 
 /** An archive with one directory, in which the files lie. */
 async function archive(name: string, files: readonly ArchiveFile[], formats: readonly Format[], target?: Target) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { compress, formats } from "../../release/compress.ts";
 import { tar } from "../../release/tar.ts";
+import { targets } from "../../release/targets.ts";
 import { makePlace } from "../support/place.ts";
 
 const files = [
@@ -25,6 +26,20 @@ drwxr-xr-x root/root 0 2001-09-09 01:46 koda/share/
 `);
     expect(Bun.spawnSync(["tar", "-xf", path, "-C", place.home]).stderr.toString()).toBe("");
     expect(await Bun.file(join(place.home, "koda/share/text")).text()).toBe("x".repeat(1000));
+  });
+});
+
+const withBusybox = targets.filter((target) => target.endsWith("-musl"));
+const missing = Bun.which("xz") === null ? "xz" : Bun.which("busybox") === null ? "busybox" : undefined;
+const group = `tar.xz for musl${missing ? ` (there is no ${missing})` : ""}`;
+
+describe.skipIf(missing !== undefined)(group, () => {
+  test.each(withBusybox)("is unpacked by busybox: %s", async (target) => {
+    await using place = makePlace();
+    const path = place.write("archive", await compress(tar(files, 0), "tar.xz", target));
+    const { stderr } = Bun.spawnSync(["busybox", "tar", "-xJf", path, "-C", place.home]);
+    expect(stderr.toString()).toBe("");
+    expect(await Bun.file(join(place.home, "koda/bin/koda")).text()).toBe("program");
   });
 });
 

@@ -16,6 +16,7 @@ const needed = [
   { program: "fish", package: "fish" },
   { program: "zsh", package: "zsh" },
   { program: "xz", package: "xz-utils" },
+  { program: "busybox", package: "busybox" },
   { program: "minisign", package: "minisign" },
   { program: "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", package: "libc6-arm64-cross" },
   { program: `/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`, package: "musl" },
