@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
+import { manualPages } from "../../release/manual.ts";
 import { hostTarget } from "../../release/targets.ts";
 import { type Checkout, makeCheckout } from "../support/checkout.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -64,7 +65,14 @@ test("an archive has the binary and what belongs beside it, by paths below a pre
   const { said } = checkout.run("tar", "--list", "--verbose", "--file", `${out}/${name}.tar`);
   const entries = said.split("\n").filter((line) => line.startsWith("-"));
   expect(entries.every((line) => line.includes(" root/root "))).toBe(true);
-  expect(entries.map((line) => [line.slice(0, 10), line.split(`${name}/`)[1]])).toEqual([
+  const [pages, others] = [
+    entries.filter((line) => line.includes("/share/man/")),
+    entries.filter((line) => !line.includes("/share/man/")),
+  ];
+  expect(pages.map((line) => line.split(`${name}/`)[1])).toEqual(
+    [...manualPages("2026-01-01").keys()].map((path) => `share/${path}`).toSorted(),
+  );
+  expect(others.map((line) => [line.slice(0, 10), line.split(`${name}/`)[1]])).toEqual([
     ["-rwxr-xr-x", "bin/koda"],
     ["-rw-r--r--", "share/bash-completion/completions/koda"],
     ["-rw-r--r--", "share/doc/koda/LICENSE"],
