@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
+import { sha256 } from "../../release/sha256.ts";
 import { hostTarget } from "../../release/targets.ts";
 import { binary } from "../support/koda.ts";
 import { makePlace } from "../support/place.ts";
@@ -37,7 +37,7 @@ test.skipIf(problem !== undefined || target === undefined)(
   async () => {
     await using place = makePlace();
     const packed = await pack(place.home);
-    const sum = createHash("sha256").update(packed).digest("hex");
+    const sum = sha256(packed);
     await using server = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,

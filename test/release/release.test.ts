@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { manualPages } from "../../release/manual.ts";
+import { sha256 } from "../../release/sha256.ts";
 import { hostTarget } from "../../release/targets.ts";
 import { type Checkout, makeCheckout } from "../support/checkout.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -16,16 +16,8 @@ let checkout: Checkout;
 /** The archive's directory, extracted. */
 let extracted: string;
 
-function release(from: Checkout, ...args: string[]) {
-  const { exitCode, said } = from.run(
-    process.execPath,
-    "release/main.ts",
-    "--target",
-    `${target}`,
-    "--format",
-    "tar",
-    ...args,
-  );
+function release(from: Checkout) {
+  const { exitCode, said } = from.run(process.execPath, "release/main.ts", "--target", `${target}`, "--format", "tar");
   return exitCode === 0 ? "" : said;
 }
 
@@ -52,7 +44,7 @@ test("the same commit makes the same bytes in another directory", () => {
     `koda-${version}-sourcemaps.tar`,
     `koda-${version}.cdx.json`,
   ]);
-  const hashes = ({ path }: Checkout) => files.map((file) => sha256(join(path, out, file)));
+  const hashes = ({ path }: Checkout) => files.map((file) => hashOf(join(path, out, file)));
   expect(hashes(other)).toEqual(hashes(checkout));
 });
 
@@ -70,7 +62,7 @@ test("an archive has the binary and what belongs beside it, by paths below a pre
     entries.filter((line) => !line.includes("/share/man/")),
   ];
   expect(pages.map((line) => line.split(`${name}/`)[1])).toEqual(
-    [...manualPages("2026-01-01").keys()].map((path) => `share/${path}`).toSorted(),
+    [...manualPages({ date: "2026-01-02", version }).keys()].map((path) => `share/${path}`).toSorted(),
   );
   expect(others.map((line) => [line.slice(0, 10), line.split(`${name}/`)[1]])).toEqual([
     ["-rwxr-xr-x", "bin/koda"],
@@ -89,8 +81,8 @@ test("build.lock has the commit, Bun and every hash", () => {
   const lock = JSON.parse(read("build.lock"));
   expect(lock.commit).toBe(checkout.run("git", "rev-parse", "HEAD").said.trim());
   expect(lock.bun).toEqual({ version: Bun.version, revision: Bun.revision });
-  expect(lock.binaries[`${target}`].sha256).toBe(sha256(join(extracted, "bin/koda")));
-  for (const [file, hash] of Object.entries(lock.files)) expect(sha256(join(checkout.path, out, file))).toBe(`${hash}`);
+  expect(lock.binaries[`${target}`].sha256).toBe(hashOf(join(extracted, "bin/koda")));
+  for (const [file, hash] of Object.entries(lock.files)) expect(hashOf(join(checkout.path, out, file))).toBe(`${hash}`);
 });
 
 describe("what others wrote", () => {
@@ -160,6 +152,6 @@ test("a work tree that is not as it was committed is not released", () => {
   expect(existsSync(join(changed.path, out))).toBe(false);
 });
 
-function sha256(path: string): string {
-  return createHash("sha256").update(readFileSync(path)).digest("hex");
+function hashOf(path: string): string {
+  return sha256(readFileSync(path));
 }

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
-import { createHash } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
+import { sha256 } from "../../release/sha256.ts";
 import { makePlace, type Place } from "./place.ts";
 import { type Ran, runIn } from "./run.ts";
 
@@ -53,10 +53,6 @@ export async function serveRelease({ program = `echo ${version}`, change }: Rele
       await place[Symbol.asyncDispose]();
     },
   };
-}
-
-function sha256(content: string | Uint8Array): string {
-  return createHash("sha256").update(content).digest("hex");
 }
 
 function write(path: string, text: string): void {
