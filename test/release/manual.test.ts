@@ -12,8 +12,16 @@ const stamp = { date: "2026-11-20", version: "1.2.3" };
 const written = manualPages(stamp);
 const pages = [...written];
 
+const shownPages = new Map<string, Promise<string>>();
+
 /** The page as a terminal would show it, on lines so long that none is broken. */
-async function rendered(page: string): Promise<string> {
+function rendered(page: string): Promise<string> {
+  const shown = shownPages.get(page) ?? render(page);
+  shownPages.set(page, shown);
+  return shown;
+}
+
+async function render(page: string): Promise<string> {
   await using place = makePlace({ "page.1": page });
   const env = { ...place.env, LC_ALL: "C.UTF-8", MANWIDTH: "4000", MANPAGER: "cat", TERM: "dumb" };
   const { stdout, stderr } = Bun.spawnSync(["man", "--warnings", "-l", "page.1"], { cwd: place.project, env });

@@ -32,20 +32,34 @@ afterAll(() => checkout[Symbol.dispose]());
 
 const read = (path: string) => readFileSync(join(checkout.path, out, path), "utf8");
 
-test("the same commit makes the same bytes in another directory", () => {
-  using other = makeCheckout("some/other/place");
-  expect(release(other)).toBe("");
-  const files = readdirSync(join(checkout.path, out)).sort();
-  expect(files).toEqual([
-    "SHA256SUMS",
-    "build.lock",
-    "install.sh",
-    `${name}.tar`,
-    `koda-${version}-sourcemaps.tar`,
-    `koda-${version}.cdx.json`,
-  ]);
-  const hashes = ({ path }: Checkout) => files.map((file) => hashOf(join(path, out, file)));
-  expect(hashes(other)).toEqual(hashes(checkout));
+describe("another checkout of the commit", () => {
+  let other: Checkout;
+  beforeAll(() => {
+    other = makeCheckout("some/other/place");
+  });
+  afterAll(() => other[Symbol.dispose]());
+
+  test("is not released while its work tree is not as it was committed", () => {
+    writeFileSync(join(other.path, "LICENSE"), "Mine.\n");
+    expect(release(other)).toContain("changes that are not committed; commit or stash them:\nM LICENSE");
+    expect(existsSync(join(other.path, out))).toBe(false);
+    other.run("git", "checkout", "--quiet", "LICENSE");
+  });
+
+  test("makes the same bytes", () => {
+    expect(release(other)).toBe("");
+    const files = readdirSync(join(checkout.path, out)).sort();
+    expect(files).toEqual([
+      "SHA256SUMS",
+      "build.lock",
+      "install.sh",
+      `${name}.tar`,
+      `koda-${version}-sourcemaps.tar`,
+      `koda-${version}.cdx.json`,
+    ]);
+    const hashes = ({ path }: Checkout) => files.map((file) => hashOf(join(path, out, file)));
+    expect(hashes(other)).toEqual(hashes(checkout));
+  });
 });
 
 test("SHA256SUMS is what sha256sum checks", () => {
@@ -144,13 +158,6 @@ function traceOf({ project, env }: Place): string {
   });
   return stderr.toString();
 }
-
-test("a work tree that is not as it was committed is not released", () => {
-  using changed = makeCheckout();
-  writeFileSync(join(changed.path, "LICENSE"), "Mine.\n");
-  expect(release(changed)).toContain("changes that are not committed; commit or stash them:\nM LICENSE");
-  expect(existsSync(join(changed.path, out))).toBe(false);
-});
 
 function hashOf(path: string): string {
   return sha256(readFileSync(path));
