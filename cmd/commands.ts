@@ -119,10 +119,10 @@ export const commands = {
     ],
   },
   acp: {
-    about: "Be the agent of an editor, by the Agent Client Protocol",
+    about: "Act as the agent of an editor (Agent Client Protocol)",
     details:
       "Reads requests on stdin and writes to stdout, until stdin ends. The client opens sessions in directories of its " +
-      "choice; the flags hold for all of them. docs/acp.md says how editors are told of koda.",
+      "choice; the flags hold for all of them. docs/acp.md shows how to set up an editor.",
     positionals: {},
     flags: acpFlags,
     runsModel: true,
