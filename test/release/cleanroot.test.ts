@@ -7,22 +7,20 @@ import { tar } from "../../release/tar.ts";
 import { hostTarget } from "../../release/targets.ts";
 import { binary } from "../support/koda.ts";
 import { makePlace } from "../support/place.ts";
-import { whyNoRoot } from "../support/root.ts";
+import { glibc, whyNoRoot } from "../support/root.ts";
 import { runIn } from "../support/run.ts";
 
 const target = hostTarget();
 const problem = Bun.which("busybox") === null ? "there is no busybox" : whyNoRoot();
 const name = `koda-${version}-${target}`;
-const libraries = ["libc", "libm", "libdl", "libpthread", "libresolv"].map((each) => [each, ".so."] as const);
+const libraries = ["libc", "libm", "libdl", "libpthread", "libresolv"];
 
 /** The shared libraries of the host that busybox and koda need, and nothing else of it. */
 function libraryBinds(): string[] {
-  const machine = process.arch === "x64" ? "x86_64-linux-gnu" : "aarch64-linux-gnu";
-  const loader = process.arch === "x64" ? "/lib64/ld-linux-x86-64.so.2" : "/lib/ld-linux-aarch64.so.1";
-  const found = libraries.flatMap(([each, suffix]) => [
-    ...new Bun.Glob(`${each}${suffix}*`).scanSync({ cwd: `/lib/${machine}`, absolute: true, onlyFiles: false }),
+  const found = libraries.flatMap((each) => [
+    ...new Bun.Glob(`${each}.so.*`).scanSync({ cwd: glibc.libraries, absolute: true, onlyFiles: false }),
   ]);
-  return [loader, ...found].flatMap((path) => ["--ro-bind", path, path]);
+  return [glibc.loader, ...found].flatMap((path) => ["--ro-bind", path, path]);
 }
 
 /** The release's archive, without the time that compression takes. */

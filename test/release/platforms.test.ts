@@ -7,6 +7,7 @@ import type { Target } from "../../release/targets.ts";
 import { linkMuslCxx, muslLoader } from "../support/muslcxx.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { type Bind, runInRoot, whyNoRoot } from "../support/root.ts";
+import type { Ran } from "../support/run.ts";
 
 const scratch = mkdtempSync("/var/tmp/koda-platforms-");
 afterAll(() => rmSync(scratch, { recursive: true }));
@@ -28,9 +29,9 @@ function whyNotFetched(target: Target): string | undefined {
   }
 }
 
-function expectDemo(place: Place, { exitCode, stderr }: ReturnType<typeof runInRoot>): void {
+function expectDemo(place: Place, { exit, stderr }: Ran): void {
   expect(stderr).toContain("✓ done");
-  expect(exitCode).toBe(0);
+  expect(exit).toBe(0);
   expect(readFileSync(join(place.project, "koda-demo/greet.sh"), "utf8")).toContain("world");
 }
 
@@ -60,7 +61,7 @@ describe.skipIf(noArm64 !== undefined)(`the binary for arm64, in qemu${noArm64 ?
   test("runs the demo without a sandbox", async () => {
     await using place = makePlace();
     const argv = [...koda, "exec", "-m", "demo", "--no-sandbox", "Fix the failing test"];
-    expectDemo(place, runInRoot(place, await binds(), argv));
+    expectDemo(place, await runInRoot(place, await binds(), argv));
   });
 });
 
@@ -84,14 +85,14 @@ describe.skipIf(noMusl !== undefined)(`the binary for musl${noMusl ? ` (${noMusl
 
   test("runs the demo, in the sandbox", async () => {
     await using place = makePlace();
-    const ran = runInRoot(place, await binds(), ["/koda", "exec", "-m", "demo", "Fix the failing test"]);
+    const ran = await runInRoot(place, await binds(), ["/koda", "exec", "-m", "demo", "Fix the failing test"]);
     expect(ran.stderr).toContain("sandbox namespaces");
     expectDemo(place, ran);
   });
 
   test("does not start without the C++ library, and the loader names it", async () => {
     await using place = makePlace();
-    const { exitCode, stderr } = runInRoot(place, (await binds()).slice(0, 2), ["/koda", "--version"]);
-    expect([exitCode, stderr]).toEqual([127, expect.stringContaining("Error loading shared library libstdc++.so.6")]);
+    const { exit, stderr } = await runInRoot(place, (await binds()).slice(0, 2), ["/koda", "--version"]);
+    expect([exit, stderr]).toEqual([127, expect.stringContaining("Error loading shared library libstdc++.so.6")]);
   });
 });
