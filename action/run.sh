@@ -90,6 +90,7 @@ output patch "$([[ ! -s $patch ]] || echo "$patch")"
 if [[ $exit != 0 ]]; then
   message=$(from_end '.error.message // "koda failed"')
   message=${message//'%'/'%25'}
+  message=${message//$'\r'/'%0D'}
   echo "::error title=koda (exit $exit)::${message//$'\n'/'%0A'}"
 fi
 exit "$exit"
