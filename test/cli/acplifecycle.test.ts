@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { openAcp, startAcp } from "../support/acp.ts";
 import { promptsOf } from "../support/chat.ts";
@@ -7,6 +7,7 @@ import { binary, using } from "../support/koda.ts";
 import { call, hang, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
+import { until } from "../support/until.ts";
 
 test("a cancellation with nothing to cancel does not reach the prompt behind it", async () => {
   await using acp = await openAcp(() => say("ok"));
@@ -168,4 +169,13 @@ test.each(["hangs up", "SIGTERM"])("a client that reads no more does not keep ko
   if (way === "SIGTERM") child.kill("SIGTERM");
   else void child.stdin.end();
   expect(await child.exited).toBe(way === "SIGTERM" ? 143 : 0);
+});
+
+test("a client that hangs up while its session is being opened leaves nothing behind", async () => {
+  await using acp = await openAcp([]);
+  const temporary = () => readdirSync(acp.place.env.TMPDIR ?? "");
+  acp.begin().catch(() => undefined);
+  await until(() => temporary().length > 0);
+  expect(await acp.finish()).toBe(0);
+  expect(temporary()).toEqual([]);
 });
