@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { version } from "../../package.json";
 import { runAction } from "../support/actionrunner.ts";
+import { isInstallable, serveRelease } from "../support/installer.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { runIn } from "../support/run.ts";
 
@@ -116,5 +118,23 @@ describe.skipIf(!hasPrograms)("the inputs of the action", () => {
     await run("issue-1-more", 1);
     expect(await run("issue-1", 2)).not.toContain("mine");
     expect(await run("issue-1", 3)).toContain("mine");
+  });
+});
+
+describe.skipIf(!hasPrograms || !isInstallable)("without an executable the action", () => {
+  test("asks for the address of the releases", async () => {
+    await using place = makePlace();
+    const { exit, log } = await runAction(place, "action", { inputs: { prompt: "go" } });
+    expect(exit).toBe(2);
+    expect(log).toStartWith("::error title=koda::There is no download-base: set it to");
+  });
+
+  test("installs its own version", async () => {
+    await using release = await serveRelease();
+    await using place = makePlace();
+    const inputs = { prompt: "go", "download-base": release.base };
+    const { exit, log } = await runAction(place, "action", { inputs });
+    expect(exit).toBe(1);
+    expect(log).toContain(`install.sh: Cannot download ${release.base}/v${version}/SHA256SUMS`);
   });
 });
