@@ -78,6 +78,20 @@ describe.skipIf(!isInstallable)("a mirror", () => {
     expect(readdirSync(join(place.project, "bin"))).toEqual([]);
   });
 
+  test("without a .tar.xz has its .tar.gz taken", async () => {
+    await using release = await serveRelease({
+      change: (files) => {
+        const lines = String(files.get("SHA256SUMS")).split("\n");
+        files.set("SHA256SUMS", lines.filter((line) => !line.endsWith(".xz")).join("\n"));
+        files.delete(`${archive}.tar.xz`);
+      },
+    });
+    await using place = makePlace();
+    const ran = await install({ place, base: release.base });
+    expect(ran).toMatchObject({ exit: 0, stderr: "" });
+    expect(release.asked).toEqual(["SHA256SUMS", `${archive}.tar.gz`]);
+  });
+
   test("cannot fill the disk", async () => {
     await using place = makePlace();
     const piece = new Uint8Array(4 << 20);
