@@ -68,10 +68,11 @@ function lineFrom(variable: string | undefined, line: Omit<ConfigLine, "origin">
 }
 
 /** One fault may keep several checks from their work. */
-function withReference({ fix, ...check }: DoctorCheck, checks: readonly DoctorCheck[]): DoctorCheck {
+function withReference(check: DoctorCheck, checks: readonly DoctorCheck[]): DoctorCheck {
   const first = checks.find(({ status, message }) => status === "fail" && message === check.message);
-  if (first === undefined || first.name === check.name) return { ...check, ...(fix !== undefined && { fix }) };
-  return { ...check, message: `not checked: see ${first.name}` };
+  if (first === undefined || first.name === check.name) return check;
+  const { fix: _, ...rest } = check;
+  return { ...rest, message: `not checked: see ${first.name}` };
 }
 
 function describe({ name, status, message, fix }: DoctorCheck, paint: Paint): string {

@@ -32,7 +32,8 @@ function familyPage(path: string, width: number): string[] {
   ];
 }
 
-export const aboutKoda = "A coding agent for shells, scripts and CI: one task to its end, an exit code you can trust.";
+export const aboutKoda =
+  "A coding agent for shells, scripts and CI: it works on a task until it is done, and exits with a code you can trust.";
 
 export const rootExamples: readonly Example[] = [
   { line: "koda exec -m demo", about: "Watch the demo, without a key and a network" },

@@ -1,7 +1,8 @@
 /** The commit that is released. */
 export type Commit = {
   hash: string;
-  /** Of the committer, in seconds: every file of a release has it. */ seconds: number;
+  /** The committer's time: every file of a release has it. */
+  seconds: number;
 };
 
 /** Throws when the work tree is not as it was committed: nobody could build the same again. */

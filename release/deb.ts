@@ -26,8 +26,8 @@ export async function deb({ target, version, files, seconds }: Deb) {
     "Depends: libc6 (>= 2.17)",
     "Recommends: ca-certificates, git",
     "Description: coding agent for shells, scripts and CI",
-    ' koda exec "prompt" does one task to its end, runs commands in a sandbox of the',
-    " kernel's, and ends with an exit code that scripts can trust.",
+    ' koda exec "prompt" works on a task until it is done, runs commands in a kernel',
+    " sandbox, and exits with a code that scripts can trust.",
     "",
   ].join("\n");
   const parts = [

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { version } from "../package.json";
 import type { Component } from "./component.ts";
 import type { Commit } from "./commit.ts";
+import { sha256 } from "./sha256.ts";
 
 /** A binary of the release, with what it is made of. */
-export type Binary = { target: string; sha256: string; components: readonly Component[] };
+type Binary = { target: string; sha256: string; components: readonly Component[] };
 
 /** The software bill of materials of all binaries, as CycloneDX 1.6. */
 export function sbom(binaries: readonly Binary[], commit: Commit): string {
@@ -28,8 +28,8 @@ export function sbom(binaries: readonly Binary[], commit: Commit): string {
       })),
     ],
   };
-  const digest = createHash("sha256").update(JSON.stringify(document)).digest("hex");
-  return `${JSON.stringify({ ...document, serialNumber: `urn:uuid:${uuidOf(digest)}` }, undefined, 2)}\n`;
+  const serialNumber = `urn:uuid:${uuidOf(sha256(JSON.stringify(document)))}`;
+  return `${JSON.stringify({ ...document, serialNumber }, undefined, 2)}\n`;
 }
 
 const root = `pkg:generic/koda@${version}`;

@@ -7,7 +7,7 @@ import { visibleLine } from "../visible.ts";
 export type CallDetails = Required<Pick<ToolCall, "title" | "kind" | "locations" | "content" | "rawInput">>;
 
 /** A question about a host, which clients show as a call. */
-export const connection = "Connect to";
+export const connectTool = "Connect to";
 
 /** Tools that are not here are `other`: those of MCP servers above all. */
 const kinds: Readonly<Record<string, ToolKind>> = {
@@ -23,7 +23,7 @@ const kinds: Readonly<Record<string, ToolKind>> = {
   Bash: "execute",
   Verify: "execute",
   WebFetch: "fetch",
-  [connection]: "fetch",
+  [connectTool]: "fetch",
   TodoWrite: "think",
   InvokeAgent: "think",
 };
@@ -81,15 +81,4 @@ function changesOfSection(section: Section): Change[] {
       lines.flatMap(({ mark, text }) => (mark === sign ? [] : [text])).join("\n");
     return [textWithout("+"), textWithout("-")];
   });
-}
-
-/** Text that a client shows as it is, also where it renders Markdown. */
-export function fenced(text: string): ToolCallContent {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length));
-  const fence = "`".repeat(longest + 1);
-  return textContent(`${fence}\n${text.replace(/\n$/, "")}\n${fence}`);
-}
-
-export function textContent(text: string): ToolCallContent {
-  return { type: "content", content: { type: "text", text } };
 }

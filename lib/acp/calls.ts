@@ -1,6 +1,7 @@
 import type { SessionUpdate, ToolCallContent, ToolCallUpdate } from "@agentclientprotocol/sdk";
 import { visible } from "../visible.ts";
-import { type CallDetails, textContent, detailsOf, fenced } from "./calldetails.ts";
+import { type CallDetails, detailsOf } from "./calldetails.ts";
+import { fenced, textContent } from "./content.ts";
 
 type StartedCall = {
   id: string;

@@ -1,7 +1,6 @@
 import type {
   AgentContext,
   CreateElicitationRequest,
-  PermissionOption,
   RequestPermissionRequest,
   SendRequestOptions,
   SessionUpdate,
@@ -10,10 +9,9 @@ import type { SubmissionOf } from "../chat/submission.ts";
 import type { Submitter } from "../chat/submitter.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { messageOf } from "../errors.ts";
-import type { ApprovalDecision } from "../trust/approvaldecision.ts";
-import { visibleLine } from "../visible.ts";
-import { connection } from "./calldetails.ts";
+import { connectTool } from "./calldetails.ts";
 import type { Calls } from "./calls.ts";
+import { callOf, chosenIn, permissionOptions } from "./permission.ts";
 
 type QuestionOptions = {
   client: AgentContext;
@@ -64,12 +62,12 @@ export class ClientQuestions {
     const call =
       host === undefined
         ? { id: callOf(id), tool, input }
-        : { id, tool: connection, input: { url: `${host}:${port}` }, isOwn: true };
+        : { id, tool: connectTool, input: { url: `${host}:${port}` }, isOwn: true };
     const pending = calls.pending(call, `Needs your approval: ${rule}`);
     await update(pending.update);
-    const options = optionsFor(asked);
+    const options = permissionOptions(asked);
     const request: RequestPermissionRequest = { sessionId: session(), toolCall: pending.shown, options };
-    this.#put(
+    this.#request(
       id,
       async (stop) => {
         const response: unknown = await client.request("session/request_permission", request, stop);
@@ -106,7 +104,7 @@ export class ClientQuestions {
       requestedSchema: { type: "object", properties: { answer }, required: ["answer"] },
     };
     const reply = (text: string) => void submitter.submit({ op: "answer", question: id, text });
-    this.#put(
+    this.#request(
       id,
       async (stop) => {
         const response = await client.request("elicitation/create", request, stop);
@@ -129,7 +127,7 @@ export class ClientQuestions {
       message: `${server}: ${message}`,
       requestedSchema: schema as FormRequest["requestedSchema"],
     };
-    this.#put(
+    this.#request(
       id,
       async (stop) => {
         const response = await client.request("elicitation/create", request, stop);
@@ -142,7 +140,7 @@ export class ClientQuestions {
     );
   }
 
-  #put(id: string, ask: (stop: SendRequestOptions) => Promise<void>, fail: (reason: string) => void): void {
+  #request(id: string, ask: (stop: SendRequestOptions) => Promise<void>, fail: (reason: string) => void): void {
     const stop = new AbortController();
     this.#open.set(id, stop);
     ask({ cancellationSignal: stop.signal, stopWaitingOnCancel: true })
@@ -158,29 +156,3 @@ export class ClientQuestions {
 }
 
 const noAnswer = "(the user gave no answer)";
-
-/** A call that has an id again is asked about as `id#2`. */
-function callOf(id: string): string {
-  return id.replace(/#\d+$/, "");
-}
-
-/** The option of a response that nothing has checked; `cancelled` when the client ends the turn instead. */
-function chosenIn(response: unknown): unknown {
-  const { outcome } = (response ?? {}) as { outcome?: { outcome?: unknown; optionId?: unknown } | null };
-  return outcome?.outcome === "selected" ? outcome.optionId : outcome?.outcome;
-}
-
-/** `abort` is the client's own cancellation. */
-function optionsFor({ tool, host, prefix, decisions }: Approval): PermissionOption[] {
-  const what = host === undefined ? tool : visibleLine(host);
-  const offered: Partial<Record<ApprovalDecision, Omit<PermissionOption, "optionId">>> = {
-    once: { kind: "allow_once", name: "Allow" },
-    session: { kind: "allow_always", name: `Allow ${what} in this session` },
-    prefix: { kind: "allow_always", name: `Always allow ${visibleLine(prefix ?? "")}` },
-    deny: { kind: "reject_once", name: "Deny" },
-  };
-  return decisions.flatMap((decision) => {
-    const option = offered[decision];
-    return option === undefined ? [] : [{ optionId: decision, ...option }];
-  });
-}

@@ -182,7 +182,7 @@ export class AcpSession {
     // A cancellation may come before the turn that it is about.
     if (event.type === "turn.start" && this.#cancelling) void this.#submitter.submit({ op: "interrupt" });
     await this.#questions.see(event);
-    await this.#output.see(event);
+    this.#output.see(event);
     const update = this.#updates.of(event);
     if (update !== undefined) await this.update(update);
     // Whoever waits for a reply has had all updates before it.

@@ -19,7 +19,7 @@ import { KodaError } from "../errors.ts";
 import { withoutRolledBack } from "../session/standing.ts";
 import type { Store } from "../session/store.ts";
 import { changeBy, choicesOf, modeNamed, modesOf } from "./choices.ts";
-import { updatesOfLog } from "./earlier.ts";
+import { updatesOfLog } from "./history.ts";
 import { serversOf } from "./servers.ts";
 import { AcpSession, type OpenChat } from "./session.ts";
 

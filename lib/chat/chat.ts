@@ -1,11 +1,7 @@
 import { Mailbox } from "../async/mailbox.ts";
-import { Approvals } from "../conversation/approvals.ts";
 import type { Conversation } from "../conversation/conversation.ts";
 import { type Current, type TaskEnd, runWith } from "../conversation/exec.ts";
 import type { Host } from "../conversation/host.ts";
-import { Elicitations } from "../conversation/elicitations.ts";
-import { PendingApprovals } from "../conversation/pendingapprovals.ts";
-import { UserQuestions } from "../conversation/userquestions.ts";
 import type { Event } from "../engine/event.ts";
 import { type Outcome, outcomeOfError } from "../engine/outcome.ts";
 import { KodaError } from "../errors.ts";
@@ -15,8 +11,9 @@ import { ChatConversation, type ChatSettings } from "./chatconversation.ts";
 import { ChatTurn } from "./chatturn.ts";
 import { type ChatLine, Door } from "./door.ts";
 import { EarlyLines } from "./earlylines.ts";
-import type { InputHistory } from "./inputhistory.ts";
+import { historyReply, type InputHistory } from "./inputhistory.ts";
 import { listFor } from "./listing.ts";
+import { ChatQuestions } from "./questions.ts";
 import { beginsTurn, isOp, type Submitted, Queue } from "./queue.ts";
 import { byOutcome, cancelled, done, refused, type SubmissionReply } from "./reply.ts";
 import type { ReviewOptions } from "./reviewturn.ts";
@@ -52,9 +49,7 @@ class Chat {
   readonly #review: ReviewOptions;
   readonly #history: ChatTask["history"];
   readonly #delivered: ChatTask["delivered"];
-  readonly #pending: PendingApprovals;
-  readonly #questions: UserQuestions | undefined;
-  readonly #elicitations: Elicitations | undefined;
+  readonly #questions: ChatQuestions;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
   readonly #failures = new ServerFailures();
@@ -76,19 +71,15 @@ class Chat {
     this.#review = { version: task.version, own: task.ownFiles };
     this.#history = task.history;
     this.#delivered = task.delivered;
-    const { remember } = task;
-    const post = (event: Event) => this.#posted.post(event);
-    const questions = {
-      post,
-      waits: () => host.clocks.pauseIdle(),
+    const { remember, canAnswer } = task;
+    this.#questions = new ChatQuestions({
+      clocks: host.clocks,
+      post: (event) => this.#posted.post(event),
       abort: () => this.#interrupt("The turn was ended at a question"),
-    };
-    this.#pending = new PendingApprovals(questions);
-    this.#questions = task.canAnswer ? new UserQuestions(questions) : undefined;
-    this.#elicitations = task.canAnswer ? new Elicitations(questions) : undefined;
-    const approvals = new Approvals(remember && { pending: this.#pending, post, remember });
-    const asking = { approvals, questions: this.#questions, elicit: this.#elicitations?.ask };
-    this.#opened = new ChatConversation(host, { ...task, ...asking }, current);
+      remember,
+      canAnswer,
+    });
+    this.#opened = new ChatConversation(host, { ...task, ...this.#questions.askers }, current);
     this.#door = new Door({
       kept: () => this.#conversation.parts.session.submissions,
       posted: this.#posted,
@@ -103,8 +94,7 @@ class Chat {
     this.#failures.startedWith(this.#conversation.parts.servers.statuses);
     await this.#door.takeUp();
     const wake = () => {
-      this.#pending.end("the chat was stopped");
-      this.#questions?.withdraw();
+      this.#questions.close("the chat was stopped");
       this.#queue.wake();
     };
     this.#host.signal.addEventListener("abort", wake);
@@ -134,9 +124,7 @@ class Chat {
       }
     } finally {
       this.#queue.close();
-      this.#pending.end("nobody can answer any more");
-      this.#questions?.close();
-      this.#elicitations?.close();
+      this.#questions.close("nobody can answer any more");
     }
   }
 
@@ -153,15 +141,13 @@ class Chat {
       case "shutdown":
         this.#isStopped = true;
         this.#interrupt("The chat was shut down");
-        this.#pending.end("the chat was shut down");
+        this.#questions.close("the chat was shut down");
         this.#queue.close();
         return this.#door.post(job, done());
       case "approve":
-        return this.#decide(job, submission);
       case "answer":
-        return this.#answerQuestion(job, submission);
       case "elicit":
-        return this.#answerServer(job, submission);
+        return this.#answer(job, submission);
       case "skills.list":
         if (submission.cwds === undefined && submission.reload !== true) return this.#list(job, submission.op);
         return this.#runBeside(job, async () => readSkills(this.#opened, submission.cwds));
@@ -172,7 +158,7 @@ class Chat {
         return this.#list(job, submission.op);
       case "history.add":
       case "history.get":
-        return this.#door.post(job, this.#remember(submission));
+        return this.#door.post(job, historyReply(this.#history, submission));
       case "shell":
         if (this.#turn?.isOpen !== true || !isOp(job, "shell")) return this.#queue.add(job);
         job.kept.take(job.id);
@@ -204,8 +190,7 @@ class Chat {
 
   /** Ends the turn. A question that is open is denied, so that the call is told and counted. */
   #interrupt(message: string): boolean {
-    this.#pending.denyAll("the turn was interrupted");
-    this.#questions?.withdraw();
+    this.#questions.withdraw("the turn was interrupted");
     const reason = new KodaError("interrupted", message, { retryable: true });
     this.#stopCommands.abort(reason);
     this.#stopCommands = new AbortController();
@@ -218,33 +203,11 @@ class Chat {
     this.#door.post(job, done(listFor(op, this.#conversation)));
   }
 
-  #answerQuestion(job: Submitted, { question, text }: SubmissionOf<"answer">): void {
-    const problem = this.#questions === undefined ? "No question is open" : this.#questions.answer(question, text);
+  #answer(job: Submitted, answer: SubmissionOf<"approve" | "answer" | "elicit">): void {
+    const problem = this.#questions.answer(answer);
+    if (problem !== undefined && answer.op === "approve")
+      this.#posted.post({ type: "notice", level: "warn", code: "approval", message: problem });
     this.#door.post(job, problem === undefined ? done() : refused("usage", problem));
-  }
-
-  #answerServer(job: Submitted, answer: SubmissionOf<"elicit">): void {
-    const problem = this.#elicitations === undefined ? "No question is open" : this.#elicitations.answer(answer);
-    this.#door.post(job, problem === undefined ? done() : refused("usage", problem));
-  }
-
-  #decide(job: Submitted, { call, decision, feedback }: SubmissionOf<"approve">): void {
-    const problem = this.#pending.decide(call, decision, feedback);
-    if (problem === undefined) return this.#door.post(job, done());
-    this.#posted.post({ type: "notice", level: "warn", code: "approval", message: problem });
-    this.#door.post(job, refused("usage", problem));
-  }
-
-  #remember(submission: SubmissionOf<"history.add" | "history.get">): SubmissionReply {
-    if (this.#history === undefined) return refused("usage", "A chat with --ephemeral has no history of inputs");
-    try {
-      if (submission.op === "history.get") return done(this.#history.get(submission.offset, submission.log));
-      this.#history.add(submission.text);
-      return done();
-    } catch (error) {
-      if (!(error instanceof KodaError)) throw error;
-      return refused(error.code, error.message);
-    }
   }
 
   async *#work(reading: Promise<void>): AsyncGenerator<Event, void> {

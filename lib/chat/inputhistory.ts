@@ -2,6 +2,8 @@ import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, readSync, writ
 import { dirname } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../errors.ts";
 import { tryLock } from "../system/descriptors.ts";
+import { done, refused, type SubmissionReply } from "./reply.ts";
+import type { SubmissionOf } from "./submission.ts";
 
 /** An entry of the history, and what identifies the file: another file begins with other numbers. */
 type HistoryEntry = { log: string | null; count: number; text?: string };
@@ -93,5 +95,21 @@ function textIn(line: string | undefined): string | undefined {
     return typeof text === "string" ? text : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Adds an input, or looks for earlier ones. */
+export function historyReply(
+  history: InputHistory | undefined,
+  submission: SubmissionOf<"history.add" | "history.get">,
+): SubmissionReply {
+  if (history === undefined) return refused("usage", "A chat with --ephemeral has no history of inputs");
+  try {
+    if (submission.op === "history.get") return done(history.get(submission.offset, submission.log));
+    history.add(submission.text);
+    return done();
+  } catch (error) {
+    if (!(error instanceof KodaError)) throw error;
+    return refused(error.code, error.message);
   }
 }

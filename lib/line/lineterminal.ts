@@ -46,7 +46,7 @@ export class LineTerminal {
   /** The lines of the input that is being typed. */
   #entered: string[] = [];
   /** A line that was being typed when a question came. */
-  #put = "";
+  #draft = "";
   #isClosed = false;
   #isBegun = false;
   /** True until an input that was entered is under way. */
@@ -129,32 +129,35 @@ export class LineTerminal {
   }
 
   #enter(line: string): void {
-    const { display, note } = this.#options;
-    display.enter({ prompt: this.#prompt, text: line, cursor: line.length });
-    if (this.#questions.current !== undefined) {
-      this.#editor.remember([line], undefined);
-      const answer = this.#questions.answer(this.#editor.expanded(line));
-      if (answer !== undefined && "problem" in answer) void note(answer.problem);
-      else if (answer !== undefined && "ask" in answer) void note(answer.ask);
-      else if (answer !== undefined) void this.#submit(answer);
-      return this.refresh();
-    }
+    this.#options.display.enter({ prompt: this.#prompt, text: line, cursor: line.length });
+    if (this.#questions.current === undefined) this.#addToInput(line);
+    else this.#answer(line);
+    this.refresh();
+  }
+
+  #addToInput(line: string): void {
     this.#entered.push(line);
     const typed = this.#lines.add(line);
-    if (typed !== undefined) {
-      const input = this.#editor.expanded(typed);
-      this.#editor.remember(this.#entered, input);
-      this.#entered = [];
-      if (this.#options.keepsHistory && input.trim() !== "")
-        void this.#options.chat.submit({ op: "history.add", text: input });
-      this.#inputs.post(input);
-      this.#isEntering = true;
-      setImmediate(() => {
-        this.#isEntering = false;
-        this.refresh();
-      });
-    }
-    this.refresh();
+    if (typed === undefined) return;
+    const input = this.#editor.expanded(typed);
+    this.#editor.remember(this.#entered, input);
+    this.#entered = [];
+    if (this.#options.keepsHistory && input.trim() !== "")
+      void this.#options.chat.submit({ op: "history.add", text: input });
+    this.#inputs.post(input);
+    this.#isEntering = true;
+    setImmediate(() => {
+      this.#isEntering = false;
+      this.refresh();
+    });
+  }
+
+  #answer(line: string): void {
+    this.#editor.remember([line], undefined);
+    const answer = this.#questions.answer(this.#editor.expanded(line));
+    if (answer === undefined) return;
+    if ("op" in answer) void this.#submit(answer);
+    else void this.#options.note("problem" in answer ? answer.problem : answer.ask);
   }
 
   async #submit(answer: Parameters<Questions["again"]>[0]): Promise<void> {
@@ -171,13 +174,13 @@ export class LineTerminal {
 
   async #ask(question: string): Promise<void> {
     const before = this.#editor.replace("");
-    if (this.#put === "") this.#put = before;
+    if (this.#draft === "") this.#draft = before;
     await this.#options.note(question);
   }
 
   #takeBack(): void {
-    if (this.#put !== "" && this.#editor.text === "") this.#editor.replace(this.#put);
-    this.#put = "";
+    if (this.#draft !== "" && this.#editor.text === "") this.#editor.replace(this.#draft);
+    this.#draft = "";
   }
 
   #control(key: "c" | "d" | "z"): boolean {

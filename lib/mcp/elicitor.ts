@@ -7,16 +7,17 @@ import { visibleLine } from "../visible.ts";
 import { type ElicitParams, requiredPages } from "./client.ts";
 
 /** The call for which a request is made: the server may ask its user. */
-export type Attending = Pick<ToolContext, "signal" | "elicit">;
+export type CallingContext = Pick<ToolContext, "signal" | "elicit">;
 
-type Attended = { elicit: Elicit | undefined; clock: Countdown };
+/** A request to the server that is under way. */
+type OpenRequest = { elicit: Elicit | undefined; clock: Countdown };
 
 type ElicitorOptions = { server: string; warn: (message: string) => void };
 
 /** Puts the questions of a server to the user, while it works on a request that was made for the user. */
 export class Elicitor {
   readonly #options: ElicitorOptions;
-  readonly #requests = new Set<Attended>();
+  readonly #requests = new Set<OpenRequest>();
   readonly #open = new Set<Promise<unknown>>();
   /** Aborted when no request is under way any more. */
   #over = new AbortController();
@@ -26,10 +27,14 @@ export class Elicitor {
   }
 
   /** Makes a request, for which the user may be asked. The time of the user does not count. */
-  async during<T>({ signal, elicit }: Attending, ms: number, request: (stop: AbortSignal) => Promise<T>): Promise<T> {
+  async during<T>(
+    { signal, elicit }: CallingContext,
+    ms: number,
+    request: (stop: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     using clock = new Countdown(ms);
-    const attended = { elicit, clock };
-    this.#requests.add(attended);
+    const open = { elicit, clock };
+    this.#requests.add(open);
     for (const answer of this.#open) void clock.without(() => answer);
     try {
       return await request(AbortSignal.any([signal, clock.signal]));
@@ -38,14 +43,14 @@ export class Elicitor {
         throw new Error(`it timed out after ${formatDuration(ms)} (call_timeout)`, { cause: error });
       throw await this.#withPages(error, signal);
     } finally {
-      this.#requests.delete(attended);
+      this.#requests.delete(open);
       if (this.#requests.size === 0) this.#end();
     }
   }
 
   /** The user's answer to the server. Nobody is asked for what cannot be shown, or for an agent. */
   async ask(params: ElicitParams, signal: AbortSignal): Promise<ElicitationAnswer> {
-    const elicit = this.#attendant();
+    const elicit = this.#user();
     if (elicit === undefined) return { action: "decline" };
     const { server, warn } = this.#options;
     const asked = elicitationOf(server, params);
@@ -66,7 +71,7 @@ export class Elicitor {
   /** A request that fails for pages that the user has not visited yet: the user is asked to. */
   async #withPages(error: unknown, signal: AbortSignal): Promise<unknown> {
     const pages = error instanceof Error ? requiredPages(error.cause) : [];
-    if (pages.length === 0 || this.#attendant() === undefined) return error;
+    if (pages.length === 0 || this.#user() === undefined) return error;
     const answers: ElicitationAnswer["action"][] = [];
     for (const page of pages) answers.push((await this.ask({ ...page, mode: "url" }, signal)).action);
     const next = answers.every((action) => action === "accept")
@@ -76,7 +81,7 @@ export class Elicitor {
   }
 
   /** The user behind all requests: a server does not say for which of them it asks. */
-  #attendant(): Elicit | undefined {
+  #user(): Elicit | undefined {
     const [elicit, ...others] = new Set([...this.#requests].map((request) => request.elicit));
     return others.length === 0 ? elicit : undefined;
   }

@@ -125,7 +125,7 @@ function readTool(servers: readonly Server[]): Tool<ReadInput> {
       if (server === undefined) return unknownServer(wanted, servers);
       if ((uri === undefined) === (prompt === undefined)) return failed("Give either uri or prompt.");
       try {
-        const content = await server.askAttended(async (client, limits) => {
+        const content = await server.askWithUser(async (client, limits) => {
           if (uri === undefined) {
             const { messages } = await client.getPrompt({ name: prompt ?? "", arguments: values }, limits);
             return messages.map((message) => message.content);

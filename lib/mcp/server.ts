@@ -4,7 +4,7 @@ import type { McpServerConfig } from "../config/config.ts";
 import { KodaError, messageOf } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
 import type { CallToolResult, Client } from "./client.ts";
-import { type Attending, Elicitor } from "./elicitor.ts";
+import { type CallingContext, Elicitor } from "./elicitor.ts";
 import { featuresOf, type ServerFeatures } from "./features.ts";
 import { progressReport } from "./progress.ts";
 import type { ServerConnection, ServerContext } from "./connection.ts";
@@ -16,7 +16,7 @@ type State =
 
 export type RequestLimits = { signal: AbortSignal; timeout: number; maxTotalTimeout: number };
 
-type CallOptions = { context: Attending; onProgress: (text: string) => void };
+type CallOptions = { context: CallingContext; onProgress: (text: string) => void };
 
 /**
  * A configured server: its connection, opened again when it breaks, and its features, kept meanwhile. Closing it
@@ -72,7 +72,7 @@ export class Server implements AsyncDisposable {
     const params = { name: tool, arguments: input as Record<string, unknown> };
     const onprogress = progressReport(options.onProgress);
     const definition = this.#features?.tools.entries.find(({ name }) => name === tool);
-    return await this.askAttended(async (client, limits) => {
+    return await this.askWithUser(async (client, limits) => {
       if (definition?.execution?.taskSupport !== "required")
         return await client.callTool(params, {
           ...limits,
@@ -96,11 +96,11 @@ export class Server implements AsyncDisposable {
   }
 
   /** The same for a request during which the server may ask the user, who has all the time. */
-  async askAttended<T>(
+  async askWithUser<T>(
     request: (client: Client, limits: Omit<RequestLimits, "maxTotalTimeout">) => Promise<T>,
-    attending: Attending,
+    context: CallingContext,
   ): Promise<T> {
-    return await this.#elicitor.during(attending, this.config.callTimeoutMs, async (stop) =>
+    return await this.#elicitor.during(context, this.config.callTimeoutMs, async (stop) =>
       this.ask(async (client, { signal }) => request(client, { signal, timeout: longestTimeout }), stop),
     );
   }

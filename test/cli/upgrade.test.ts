@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { createHash } from "node:crypto";
 import { chmodSync, copyFileSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { installationOf } from "../../cmd/installation.ts";
+import { sha256 } from "../../release/sha256.ts";
 import { binary } from "../support/koda.ts";
 import { makePlace, type Place } from "../support/place.ts";
 import { runIn } from "../support/run.ts";
@@ -61,7 +61,7 @@ test.skipIf(Bun.which("curl") === null)(
   async () => {
     const deb = "a package";
     const name = "koda_9.9.9_amd64.deb";
-    const sum = createHash("sha256").update(deb).digest("hex");
+    const sum = sha256(deb);
     for (const [content, isInstalled] of [
       [deb, true],
       ["another one", false],

@@ -37,7 +37,8 @@ function makeReader(): GitPlace {
   for (const name of ["second", "third"]) place.git("commit", "-q", "--allow-empty", "-m", name);
   place.git("branch", "-M", "main");
   place.git("update-ref", "refs/remotes/origin/main", "main");
-  for (const directory of [join(place.home, "bin"), join(place.project, "../shared")]) mkdirSync(directory);
+  for (const directory of [join(place.home, "bin"), join(place.home, ".config/koda"), join(place.project, "../shared")])
+    mkdirSync(directory, { recursive: true });
   for (const name of programs) {
     const path = Bun.which(name);
     if (path !== null) symlinkSync(path, join(place.home, "bin", name));
@@ -86,7 +87,18 @@ describe("koda carries out the command lines of", () => {
   for (const page of pages)
     test(page, async () => {
       await using server = await startModelServer(content, { strict: false });
-      const lines = await ran(shellBlocks(page), server);
+      const blocks = shellBlocks(page);
+      const lines = await ran(blocks, server);
       expect(lines.filter((line) => isWrong.test(line) && line !== hasNothingToFinish)).toEqual([]);
+      // Alternatives run only one of their lines.
+      expect(lines.length).toBeGreaterThanOrEqual(blocks.filter((code) => /^(?:\w+=\S+ )*koda /m.test(code)).length);
     });
+});
+
+test("a page without a shell in it would be noticed", () => {
+  const lines = pages
+    .flatMap(shellBlocks)
+    .join("\n")
+    .match(/\bkoda (?:[a-z-]+)/g);
+  expect(lines?.length).toBeGreaterThan(80);
 });

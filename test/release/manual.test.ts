@@ -1,21 +1,27 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { commands, type CommandSpec } from "../../cmd/commands.ts";
 import { environment } from "../../cmd/environment.ts";
 import { exits } from "../../cmd/exits.ts";
 import { keys } from "../../lib/config/schema.ts";
-import { manualFiles } from "../../release/manual.ts";
+import { manualPages } from "../../release/manual.ts";
 import { files } from "../../release/manual/files.ts";
 import { heading, list, prose, shellExamples, bold, title } from "../../release/manual/roff.ts";
 import { makePlace } from "../support/place.ts";
 
 const stamp = { date: "2026-11-20", version: "1.2.3" };
-const written = manualFiles(stamp.date);
-const pages = [...written].filter(([name]) => name.startsWith("man/"));
+const written = manualPages(stamp);
+const pages = [...written];
+
+const shownPages = new Map<string, Promise<string>>();
 
 /** The page as a terminal would show it, on lines so long that none is broken. */
-async function rendered(page: string): Promise<string> {
+function rendered(page: string): Promise<string> {
+  const shown = shownPages.get(page) ?? render(page);
+  shownPages.set(page, shown);
+  return shown;
+}
+
+async function render(page: string): Promise<string> {
   await using place = makePlace({ "page.1": page });
   const env = { ...place.env, LC_ALL: "C.UTF-8", MANWIDTH: "4000", MANPAGER: "cat", TERM: "dumb" };
   const { stdout, stderr } = Bun.spawnSync(["man", "--warnings", "-l", "page.1"], { cwd: place.project, env });
@@ -97,19 +103,4 @@ test.skipIf(Bun.which("mandoc") === null)("mandoc finds no mistake", async () =>
   await using place = makePlace(Object.fromEntries(pages));
   const argv = ["mandoc", "-T", "lint", "-W", "warning", ...pages.map(([name]) => name)];
   expect(Bun.spawnSync(argv, { cwd: place.project }).stdout.toString()).toBe("");
-});
-
-test("the command writes the pages and what koda completions prints, the same at each call", async () => {
-  await using place = makePlace();
-  for (const name of ["one", "two"]) {
-    const argv = [process.execPath, "release/manual.ts", join(place.project, name)];
-    const env = { ...place.env, SOURCE_DATE_EPOCH: String(Date.parse(stamp.date) / 1000) };
-    expect(Bun.spawnSync(argv, { env }).exitCode).toBe(0);
-  }
-  for (const [name, text] of written) {
-    for (const at of ["one", "two"]) expect(readFileSync(join(place.project, at, name), "utf8")).toBe(text);
-  }
-  expect(written.get("completions/koda.bash")).toContain("complete -F _koda koda");
-  expect(written.get("completions/_koda")).toStartWith("#compdef koda");
-  expect(written.get("completions/koda.fish")).toContain("complete -c koda");
 });

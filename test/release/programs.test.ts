@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
-import { accessSync, constants, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, constants, cpSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { lockedPackage } from "../../release/lockfile.ts";
 import { ripgrepOf } from "../../release/programs.ts";
-import { makeCheckout } from "../support/checkout.ts";
+import { makePlace } from "../support/place.ts";
+import { runIn } from "../support/run.ts";
 
 /** npm has not installed it, since it is not for this machine. */
 const other = process.arch === "arm64" ? "linux-x64" : "linux-arm64";
@@ -20,16 +21,18 @@ function whyNotFetched(): string | undefined {
 
 const name = `a program of another platform is fetched, and is what the lock file says${problem ? ` (${problem})` : ""}`;
 
-test.skipIf(problem !== undefined)(name, () => {
-  using checkout = makeCheckout();
+test.skipIf(problem !== undefined)(name, async () => {
+  const lock = readFileSync("package-lock.json", "utf8");
+  await using place = makePlace({ "package-lock.json": lock });
+  cpSync("release", join(place.project, "release"), { recursive: true });
   const script = `import { ripgrepOf } from './release/programs.ts'; console.log(ripgrepOf("${other}").path)`;
-  const fetched = checkout.run(process.execPath, "-e", script).said.trim();
-  expect(fetched).toStartWith(join(checkout.path, "node_modules/.cache/programs/@vscode/ripgrep-linux-"));
+  const fetch = () => runIn(place, [process.execPath, "-e", script]);
+  const fetched = (await fetch()).stdout.trim();
+  expect(fetched).toStartWith(join(place.project, "node_modules/.cache/programs/@vscode/ripgrep-linux-"));
   accessSync(fetched, constants.X_OK);
 
   rmSync(fetched);
-  const lock = join(checkout.path, "package-lock.json");
   const { integrity } = lockedPackage(`node_modules/${ripgrepOf(other).packageName}`);
-  writeFileSync(lock, readFileSync(lock, "utf8").replace(integrity, integrity.replace("sha512-", "sha512-A")));
-  expect(checkout.run(process.execPath, "-e", script).said).toContain("is not what package-lock.json has");
+  place.write("package-lock.json", lock.replace(integrity, integrity.replace("sha512-", "sha512-A")));
+  expect((await fetch()).stderr).toContain("is not what package-lock.json has");
 });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { manualPages } from "../../release/manual.ts";
+import { sha256 } from "../../release/sha256.ts";
 import { hostTarget } from "../../release/targets.ts";
 import { type Checkout, makeCheckout } from "../support/checkout.ts";
 import { makePlace, type Place } from "../support/place.ts";
@@ -16,16 +16,8 @@ let checkout: Checkout;
 /** The archive's directory, extracted. */
 let extracted: string;
 
-function release(from: Checkout, ...args: string[]) {
-  const { exitCode, said } = from.run(
-    process.execPath,
-    "release/main.ts",
-    "--target",
-    `${target}`,
-    "--format",
-    "tar",
-    ...args,
-  );
+function release(from: Checkout) {
+  const { exitCode, said } = from.run(process.execPath, "release/main.ts", "--target", `${target}`, "--format", "tar");
   return exitCode === 0 ? "" : said;
 }
 
@@ -40,20 +32,34 @@ afterAll(() => checkout[Symbol.dispose]());
 
 const read = (path: string) => readFileSync(join(checkout.path, out, path), "utf8");
 
-test("the same commit makes the same bytes in another directory", () => {
-  using other = makeCheckout("some/other/place");
-  expect(release(other)).toBe("");
-  const files = readdirSync(join(checkout.path, out)).sort();
-  expect(files).toEqual([
-    "SHA256SUMS",
-    "build.lock",
-    "install.sh",
-    `${name}.tar`,
-    `koda-${version}-sourcemaps.tar`,
-    `koda-${version}.cdx.json`,
-  ]);
-  const hashes = ({ path }: Checkout) => files.map((file) => sha256(join(path, out, file)));
-  expect(hashes(other)).toEqual(hashes(checkout));
+describe("another checkout of the commit", () => {
+  let other: Checkout;
+  beforeAll(() => {
+    other = makeCheckout("some/other/place");
+  });
+  afterAll(() => other[Symbol.dispose]());
+
+  test("is not released while its work tree is not as it was committed", () => {
+    writeFileSync(join(other.path, "LICENSE"), "Mine.\n");
+    expect(release(other)).toContain("changes that are not committed; commit or stash them:\nM LICENSE");
+    expect(existsSync(join(other.path, out))).toBe(false);
+    other.run("git", "checkout", "--quiet", "LICENSE");
+  });
+
+  test("makes the same bytes", () => {
+    expect(release(other)).toBe("");
+    const files = readdirSync(join(checkout.path, out)).sort();
+    expect(files).toEqual([
+      "SHA256SUMS",
+      "build.lock",
+      "install.sh",
+      `${name}.tar`,
+      `koda-${version}-sourcemaps.tar`,
+      `koda-${version}.cdx.json`,
+    ]);
+    const hashes = ({ path }: Checkout) => files.map((file) => hashOf(join(path, out, file)));
+    expect(hashes(other)).toEqual(hashes(checkout));
+  });
 });
 
 test("SHA256SUMS is what sha256sum checks", () => {
@@ -70,7 +76,7 @@ test("an archive has the binary and what belongs beside it, by paths below a pre
     entries.filter((line) => !line.includes("/share/man/")),
   ];
   expect(pages.map((line) => line.split(`${name}/`)[1])).toEqual(
-    [...manualPages("2026-01-01").keys()].map((path) => `share/${path}`).toSorted(),
+    [...manualPages({ date: "2026-01-02", version }).keys()].map((path) => `share/${path}`).toSorted(),
   );
   expect(others.map((line) => [line.slice(0, 10), line.split(`${name}/`)[1]])).toEqual([
     ["-rwxr-xr-x", "bin/koda"],
@@ -89,8 +95,8 @@ test("build.lock has the commit, Bun and every hash", () => {
   const lock = JSON.parse(read("build.lock"));
   expect(lock.commit).toBe(checkout.run("git", "rev-parse", "HEAD").said.trim());
   expect(lock.bun).toEqual({ version: Bun.version, revision: Bun.revision });
-  expect(lock.binaries[`${target}`].sha256).toBe(sha256(join(extracted, "bin/koda")));
-  for (const [file, hash] of Object.entries(lock.files)) expect(sha256(join(checkout.path, out, file))).toBe(`${hash}`);
+  expect(lock.binaries[`${target}`].sha256).toBe(hashOf(join(extracted, "bin/koda")));
+  for (const [file, hash] of Object.entries(lock.files)) expect(hashOf(join(checkout.path, out, file))).toBe(`${hash}`);
 });
 
 describe("what others wrote", () => {
@@ -153,13 +159,6 @@ function traceOf({ project, env }: Place): string {
   return stderr.toString();
 }
 
-test("a work tree that is not as it was committed is not released", () => {
-  using changed = makeCheckout();
-  writeFileSync(join(changed.path, "LICENSE"), "Mine.\n");
-  expect(release(changed)).toContain("changes that are not committed; commit or stash them:\nM LICENSE");
-  expect(existsSync(join(changed.path, out))).toBe(false);
-});
-
-function sha256(path: string): string {
-  return createHash("sha256").update(readFileSync(path)).digest("hex");
+function hashOf(path: string): string {
+  return sha256(readFileSync(path));
 }

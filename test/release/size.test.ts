@@ -1,13 +1,9 @@
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { measureParts, page } from "../../bench/size.ts";
-import { compile } from "../../release/compile.ts";
 import { hostTarget } from "../../release/targets.ts";
 
-const target = hostTarget();
-const isMeasured = target === "linux-x64";
+const isMeasured = hostTarget() === "linux-x64";
 
 test.skipIf(!isMeasured)(`${page} has the sizes of today's parts${isMeasured ? "" : " (of linux-x64)"}`, async () => {
   const rows = [...readFileSync(page, "utf8").matchAll(/^\| (.+?) +\| (\d+\.\d) +\|/gm)];
@@ -19,11 +15,4 @@ test.skipIf(!isMeasured)(`${page} has the sizes of today's parts${isMeasured ? "
       isClose ? `${name}: ${now.toFixed(1)}` : `${name}: ${then}, so run npm run size -- --write`,
     );
   }
-});
-
-test("no code is in the binary that koda has replaced with its own", async () => {
-  const scratch = mkdtempSync(join(tmpdir(), "koda-size-"));
-  const modules = await compile({ outfile: join(scratch, "koda"), target: target ?? "linux-x64", maps: "none" });
-  rmSync(scratch, { recursive: true });
-  expect([...modules.keys()].filter((path) => /ajv/i.test(path))).toEqual([]);
 });

@@ -1,12 +1,11 @@
 import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
-import { createHash } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
+import { sha256 } from "../../release/sha256.ts";
 import { makePlace, type Place } from "./place.ts";
 import { type Ran, runIn } from "./run.ts";
 
 const version = "9.9.9";
-const loaders = { x64: "/lib64/ld-linux-x86-64.so.2", arm64: "/lib/ld-linux-aarch64.so.1" };
-export const isInstallable = process.arch in loaders;
+export const isInstallable = ["x64", "arm64"].includes(process.arch);
 export const archive = `koda-${version}-linux-${process.arch}`;
 
 type ReleaseOptions = {
@@ -55,10 +54,6 @@ export async function serveRelease({ program = `echo ${version}`, change }: Rele
   };
 }
 
-function sha256(content: string | Uint8Array): string {
-  return createHash("sha256").update(content).digest("hex");
-}
-
 function write(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
@@ -89,7 +84,6 @@ export async function install({ place, base, shell = ["sh"], ...options }: Insta
   }
   const [program = "sh", ...flags] = shell;
   const given = { PATH: bin, HOME: place.home, KODA_DOWNLOAD_BASE: base, ...env };
-  return await runIn(place, [Bun.which(program) ?? program, ...flags, script, "--version", version, ...args], {
-    env: given,
-  });
+  const argv = [Bun.which(program) ?? program, ...flags, script, "--version", version, ...args];
+  return await runIn(place, argv, { env: given });
 }

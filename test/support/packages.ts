@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { muslLoader } from "./muslcxx.ts";
 
 /**
  * The Debian packages that some tests need, installed when they are missing and can be had. What cannot be installed is
@@ -19,11 +20,10 @@ const needed = [
   { program: "busybox", package: "busybox" },
   { program: "minisign", package: "minisign" },
   { program: "/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1", package: "libc6-arm64-cross" },
-  { program: `/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`, package: "musl" },
+  { program: muslLoader, package: "musl" },
   { program: "/usr/lib/gcc/x86_64-linux-gnu/12/libstdc++_pic.a", package: "libstdc++-12-pic" },
   { program: "jq", package: "jq" },
   { program: "shellcheck", package: "shellcheck" },
-  { program: "busybox", package: "busybox" },
 ] as const;
 
 export function installPackages(): void {

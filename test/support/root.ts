@@ -1,4 +1,11 @@
 import type { Place } from "./place.ts";
+import { type Ran, runIn } from "./run.ts";
+
+/** The names that this machine's C library has on Debian. */
+export const glibc =
+  process.arch === "arm64"
+    ? { libraries: "/lib/aarch64-linux-gnu", loader: "/lib/ld-linux-aarch64.so.1" }
+    : { libraries: "/lib/x86_64-linux-gnu", loader: "/lib64/ld-linux-x86-64.so.2" };
 
 /** A file or directory of the host, by its path in the root. */
 export type Bind = { from: string; to: string };
@@ -15,12 +22,11 @@ export function whyNoRoot(): string | undefined {
  * Runs a program in a root of its own, which has the host's programs, the place, and in /lib only what they and `binds`
  * put there: other C libraries are found where systems that use them have them.
  */
-export function runInRoot(place: Place, binds: readonly Bind[], argv: readonly string[]) {
-  const libraries = process.arch === "x64" ? "x86_64-linux-gnu" : "aarch64-linux-gnu";
+export function runInRoot(place: Place, binds: readonly Bind[], argv: readonly string[]): Promise<Ran> {
   const links = [
     ["usr/bin", "/bin"],
     ["usr/lib64", "/lib64"],
-    [`/usr/lib/${libraries}`, `/lib/${libraries}`],
+    [`/usr${glibc.libraries}`, glibc.libraries],
   ];
   const { HOME = "", TMPDIR = "" } = place.env;
   const env = { HOME, TMPDIR, PATH: "/usr/bin" };
@@ -35,6 +41,5 @@ export function runInRoot(place: Place, binds: readonly Bind[], argv: readonly s
     "--clearenv",
     ...Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]),
   ];
-  const child = Bun.spawnSync(["bwrap", ...options, ...argv], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  return { exitCode: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
+  return runIn(place, ["bwrap", ...options, ...argv]);
 }

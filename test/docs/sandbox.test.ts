@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { asInDocker, programWithout } from "./support/denied.ts";
-import { binary } from "./support/koda.ts";
+import { asInDocker, programWithout } from "../support/denied.ts";
+import { binary } from "../support/koda.ts";
 
 /** A line of the table in docs/sandbox.md by which readers see for themselves what holds. */
 type Row = { claim: string; command: string; byTier: { mounts: Expected; landlock: Expected } };
