@@ -18,9 +18,9 @@ main() {
   while [ $# -gt 0 ]; do
     case $1 in
       --to) value_of "$@" && to=$2 && shift 2 ;;
-      --to=*) to=${1#*=} && shift ;;
+      --to=*) value_of --to "${1#*=}" && to=${1#*=} && shift ;;
       --version) value_of "$@" && version=$2 && shift 2 ;;
-      --version=*) version=${1#*=} && shift ;;
+      --version=*) value_of --version "${1#*=}" && version=${1#*=} && shift ;;
       -h | --help) usage && exit 0 ;;
       *) fail "Unknown argument \"$1\": expected --to DIR or --version VERSION" ;;
     esac
@@ -32,6 +32,9 @@ main() {
   case $version in *[!0-9A-Za-z.+-]*) fail "Bad version \"$version\": expected one such as 0.1.0" ;; esac
 
   target=$(detect_target)
+  # No mirror can fill the disk: nothing of a release is larger than 1 GiB. And what root installs is for everyone.
+  ulimit -f 2097152 2> /dev/null || :
+  if [ "$(id -u)" = 0 ]; then umask 022; fi
   choose_place
   from=${base%/}/v$version
   scratch=$(mktemp -d "$to/.koda-install.XXXXXX") || fail "Cannot write to $to: choose another directory with --to"
@@ -42,8 +45,8 @@ main() {
 
   fetch SHA256SUMS
   check_signature
-  if have xz; then format=tar.xz; else format=tar.gz; fi
   name=koda-$version-$target
+  if have xz && [ -n "$(listed "$name.tar.xz")" ]; then format=tar.xz; else format=tar.gz; fi
   fetch "$name.$format"
   check_sum "$name.$format"
   unpack "$name.$format"
@@ -76,6 +79,7 @@ have() {
 }
 
 detect_target() {
+  have uname || fail "Cannot find uname: is PATH set?"
   [ "$(uname -s)" = Linux ] || fail "There is no koda for $(uname -s), only for Linux"
   case $(uname -m) in
     x86_64 | amd64) machine=x64 loader=/lib64/ld-linux-x86-64.so.2 ;;
@@ -97,8 +101,14 @@ choose_place() {
     [ -n "${HOME:-}" ] || fail "HOME is not set: choose a directory with --to"
     to=$HOME/.local/bin
   fi
-  mkdir -p "$to" || fail "Cannot create $to: choose another directory with --to"
-  to=$(cd "$to" && pwd) || fail "Cannot enter $to: choose another directory with --to"
+  # shellcheck disable=SC2088 # nobody has expanded it
+  case $to in "~/"*) fail "--to \"$to\": the shell expands no ~ there; write --to \"\$HOME/${to#??}\"" ;; esac
+  mkdir -p -- "$to" || fail "Cannot create $to: choose another directory with --to"
+  # Not a place below CDPATH, and with a line end that the name may end with.
+  case $to in /*) ;; *) to=$PWD/$to ;; esac
+  to=$(cd "$to" && printf '%s.' "$PWD") || fail "Cannot enter $to: choose another directory with --to"
+  to=${to%.}
+  [ ! -d "$to/koda" ] || fail "$to/koda is a directory: remove it, or choose another one with --to"
 }
 
 fetch() {
@@ -113,8 +123,8 @@ fetch() {
   if have curl; then
     # A redirect may not lead from https to http.
     case $from in https://*) protocols='=https' ;; *) protocols='=http,https' ;; esac
-    curl -fsSL --proto "$protocols" --retry 3 --connect-timeout 20 -o "$scratch/$1" "$url" ||
-      fail "Cannot download $url (curl)"
+    curl -fsSL --proto "$protocols" --retry 3 --connect-timeout 20 --speed-time 60 --speed-limit 1 \
+      -o "$scratch/$1" "$url" || fail "Cannot download $url (curl)"
   elif have wget; then
     wget -q -O "$scratch/$1" "$url" || fail "Cannot download $url (wget)"
   else
@@ -134,8 +144,13 @@ check_signature() {
     fail "The signature of $from/SHA256SUMS is wrong: nothing was installed"
 }
 
+# The checksum of a file; nothing when the list lacks it.
+listed() {
+  awk -v name="$1" '$2 == name { print $1 }' "$scratch/SHA256SUMS"
+}
+
 check_sum() {
-  expected=$(awk -v name="$1" '$2 == name { print $1 }' "$scratch/SHA256SUMS")
+  expected=$(listed "$1")
   [ -n "$expected" ] || fail "$from/SHA256SUMS has no checksum of $1"
   actual=$(sum_of "$scratch/$1")
   [ "$actual" = "$expected" ] ||
@@ -162,6 +177,7 @@ unpack() {
   tar -xf "$scratch/archive.tar" -C "$scratch" || fail "Cannot unpack $1"
   rm -f "$scratch/$1" "$scratch/archive.tar"
   program=$scratch/$name/bin/koda
+  if [ -L "$program" ] || [ ! -f "$program" ]; then fail "$1 has no $name/bin/koda: nothing was installed"; fi
   found=$("$program" --version) || fail "The program does not start here: see the message above; nothing was installed"
 }
 
@@ -182,7 +198,12 @@ advise() {
     *":$to:"*)
       first=$(command -v koda)
       [ "$first" = "$to/koda" ] || echo "Another koda comes first in PATH: $first"
+      return
       ;;
+  esac
+  case $to in
+    *[\"\$\`\\:]* | *"
+"*) echo "$to is not in PATH, and has characters that make it hard to add" ;;
     *)
       echo "$to is not in PATH. To add it, put this line into your shell's profile:"
       # shellcheck disable=SC2016 # for the profile to expand

@@ -28,6 +28,7 @@ const benches = {
   resume: () => import("./resume.ts"),
   turns: () => import("./turns.ts"),
   mcp: () => import("./mcp.ts"),
+  acp: () => import("./acp.ts"),
   agents: () => import("./agents.ts"),
   review: () => import("./review.ts"),
   classify: () => import("./classify.ts"),

@@ -71,10 +71,17 @@ async function* chatFor(request: ChatRequest, { options, host }: Opening): Async
   for await (const event of runChat(host, task)) {
     notifier?.see(event);
     // stdout is the client's.
-    if (event.type === "notice" && event.level !== "info") await printNote(`koda: ${event.message}`);
+    for (const line of warningsIn(event)) await printNote(`koda: ${line}`);
     yield event;
   }
   await notifier?.finished();
+}
+
+function warningsIn(event: Event): string[] {
+  if (event.type === "notice" && event.level !== "info") return [event.message];
+  if (event.type !== "session.start") return [];
+  const failed = event.mcp.filter(({ status }) => status === "failed");
+  return failed.map(({ name, error }) => `The MCP server "${name}" failed: ${error}`);
 }
 
 /** The switches that make no difference here. */

@@ -135,6 +135,9 @@ function flagNamed({ name, flags, runsModel }: NamedCommand, written: string, va
   if (flag !== undefined) return flag;
   const answer = answerForWord(runsModel ? written : `${name} ${written}`, value);
   if (answer !== undefined) throw usageError(name, `Unknown flag "${written}": ${answer}`);
+  const [, start = "", rest = ""] = /^(\S+)\s+(\S.*)$/s.exec(written) ?? [];
+  if (spellings(flags).has(start))
+    throw usageError(name, `Unknown flag "${written}": it is one word with its value; write ${start}=${rest}`);
   if (runsModel && spellings(commands.exec.flags).has(written))
     throw usageError(name, `Unknown flag "${written}": koda exec has it, and koda ${name} does not`);
   const candidates = Object.keys(flags).map((flag) => `--${flag}`);

@@ -104,12 +104,13 @@ function byOthers({ path }: InstalledProgram): Installation | undefined {
 
 function byScript(at: InstalledProgram): Installation {
   const base = baseOf(at);
-  const directory = shellWord(dirname(at.path));
-  return {
-    way: "install.sh",
-    about: `a file of its own, "${at.path}"`,
-    command: `curl -fsSL ${base}/install.sh | KODA_DOWNLOAD_BASE=${base} sh -s -- --to ${directory}`,
-  };
+  // Not through a pipe to sh, which succeeds when nothing comes.
+  const steps = [
+    'cd "$(mktemp -d)"',
+    `curl -fsSLO ${base}/install.sh`,
+    `KODA_DOWNLOAD_BASE=${base} sh install.sh --to ${shellWord(dirname(at.path))}`,
+  ];
+  return { way: "install.sh", about: `a file of its own, "${at.path}"`, command: steps.join(" && ") };
 }
 
 function baseOf({ downloadBase }: InstalledProgram): string {

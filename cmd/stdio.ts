@@ -2,6 +2,7 @@ import { fstatSync, writeSync } from "node:fs";
 import { errnoOf } from "../lib/errors.ts";
 import { openSink } from "../lib/sink/open.ts";
 import { OutputStream } from "../lib/sink/output.ts";
+import { withoutCommands } from "../lib/sink/runnerlog.ts";
 import type { Sink, SinkOptions } from "../lib/sink/sink.ts";
 import { wantsColor } from "../lib/sink/style.ts";
 import type { ExecOptions } from "./options.ts";
@@ -16,10 +17,11 @@ type SinkChoice = Partial<
 export async function sinkFor(choice: SinkChoice): Promise<Sink> {
   const { output, stream, outputSchema, quiet, verbose, color, isChat, isTyping } = choice;
   const stderrIsTerminal = await isTerminal(2);
+  const stderr = choice.stderr ?? new OutputStream(2, "stderr");
   const sink = openSink({
     mode: output ?? "text",
     stdout: choice.stdout ?? new OutputStream(1, "stdout"),
-    stderr: choice.stderr ?? new OutputStream(2, "stderr"),
+    stderr: process.env["GITHUB_ACTIONS"] === "true" ? withoutCommands(stderr) : stderr,
     stdoutIsTerminal: await isTerminal(1),
     stderrIsTerminal,
     isOneStream: isOneStream(),

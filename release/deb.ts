@@ -5,13 +5,15 @@ import type { Target } from "./targets.ts";
 /** Debian's names of processors. koda for musl is not for Debian. */
 const architectures: Partial<Record<Target, string>> = { "linux-x64": "amd64", "linux-arm64": "arm64" };
 
+const maintainer = "The authors of koda <koda@koda.invalid>";
+
 type Deb = { target: Target; version: string; files: readonly ArchiveFile[]; seconds: number };
 
 /** A package for Debian and Ubuntu, by its name; undefined for a target that they do not have. */
 export async function deb({ target, version, files, seconds }: Deb) {
   const architecture = architectures[target];
   if (architecture === undefined) return undefined;
-  const placed = files.map(inDebian);
+  const placed = await Promise.all([...files, changelog(version, seconds)].map(inDebian));
   const bytes = placed.reduce((sum, { content }) => sum + content.length, 0);
   const control = [
     "Package: koda",
@@ -19,7 +21,7 @@ export async function deb({ target, version, files, seconds }: Deb) {
     `Architecture: ${architecture}`,
     "Section: devel",
     "Priority: optional",
-    "Maintainer: The authors of koda <koda@koda.invalid>",
+    `Maintainer: ${maintainer}`,
     `Installed-Size: ${Math.ceil(bytes / 1024)}`,
     "Depends: libc6 (>= 2.17)",
     "Recommends: ca-certificates, git",
@@ -45,12 +47,23 @@ function debianVersion(version: string): string {
   return version.replace("-", "~");
 }
 
-/** Debian's zsh looks for packages' functions elsewhere, and each package says under which licence it is. */
-function inDebian({ path, ...rest }: ArchiveFile): ArchiveFile {
+/** The file that each package has, in Debian's form. */
+function changelog(version: string, seconds: number): ArchiveFile {
+  const date = new Date(seconds * 1000).toUTCString().replace("GMT", "+0000");
+  const text = `koda (${debianVersion(version)}) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- ${maintainer}  ${date}\n`;
+  return file("share/doc/koda/changelog", text);
+}
+
+/**
+ * Debian's zsh looks for packages' functions elsewhere, each package says under which licence it is, and manual pages
+ * are compressed.
+ */
+async function inDebian({ path, content, ...rest }: ArchiveFile): Promise<ArchiveFile> {
   const place = path
     .replace("share/zsh/site-functions/", "share/zsh/vendor-completions/")
     .replace("share/doc/koda/LICENSE", "share/doc/koda/copyright");
-  return { ...rest, path: `./usr/${place}` };
+  if (!/^share\/man\/|\/changelog$/.test(place)) return { ...rest, path: `./usr/${place}`, content };
+  return { ...rest, path: `./usr/${place}.gz`, content: await compress(content, "tar.gz") };
 }
 
 type Part = { name: string; content: Uint8Array };

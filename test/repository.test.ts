@@ -48,7 +48,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
-  acp: ["chat", "config", "engine", "session", "tools", "trust"],
+  acp: ["async", "chat", "config", "engine", "session", "tools", "trust"],
   line: ["async", "chat", "config", "engine", "sink", "trust"],
   chat: ["async", "config", "conversation", "engine", "git", "review", "session", "system", "tools", "trust"],
   review: "async config conversation engine files git model sandbox session worktree".split(" "),

@@ -3,6 +3,7 @@ import { join, relative } from "node:path";
 import { installPackages } from "./support/packages.ts";
 import { type Copy, copyForNobody } from "./support/reachable.ts";
 import { installManagers } from "./support/packagemanagers.ts";
+import { installSchemas } from "./support/publishedschemas.ts";
 import { installRecentNode } from "./support/recentnode.ts";
 import { sharedDataEnvironment } from "./support/shareddata.ts";
 import { closingLine, runSuite } from "./support/suite.ts";
@@ -13,6 +14,7 @@ const chosen = process.argv.slice(2);
 installPackages();
 installRecentNode();
 installManagers();
+installSchemas();
 const build = Bun.spawnSync([bun, "build.ts"], { stdout: "inherit", stderr: "inherit" });
 if (build.exitCode !== 0) {
   console.log(closingLine({ passed: 0, failed: 1, skipped: 0 }));

@@ -11,10 +11,12 @@ import {
 import { exitByCode, KodaError } from "../errors.ts";
 import { type AcpServices, Sessions } from "./sessions.ts";
 
-/** The library of the protocol's authors is imported here alone; of it the other files know types. */
 type Streams = { input: ReadableStream<Uint8Array>; output: WritableStream<Uint8Array> };
 
-/** Serves a client until it has gone, and stops everything that it has begun. */
+/**
+ * Serves a client until it has gone, and stops everything that it has begun. The library is used in this file alone:
+ * the others import types of it.
+ */
 export async function serveClient(services: AcpServices, { input, output }: Streams): Promise<void> {
   await using sessions = new Sessions(services);
   const connection = appFor(sessions, services.version).connect(inOrder(ndJsonStream(output, input)));

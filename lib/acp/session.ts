@@ -5,6 +5,7 @@ import type {
   SessionUpdate,
   StopReason,
 } from "@agentclientprotocol/sdk";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import type { ChatLine } from "../chat/door.ts";
 import { cancelled } from "../chat/reply.ts";
 import { Submitter } from "../chat/submitter.ts";
@@ -47,12 +48,11 @@ export class AcpSession {
   readonly #output: RunningOutput;
   readonly #opened = Promise.withResolvers<void>();
   readonly #over: Promise<void>;
-  readonly #closing = Promise.withResolvers<void>();
+  readonly #closing = new AbortController();
   #start: EventOf<"session.start"> | undefined;
   #end: EventOf<"end"> | undefined;
   /** The number of prompts that have not ended. */
   #prompts = 0;
-  #isClosing = false;
   #cancellations = 0;
   /** Settles when the cancelled prompts have ended; undefined when there are none. */
   #cancelling: PromiseWithResolvers<void> | undefined;
@@ -72,7 +72,9 @@ export class AcpSession {
     });
     this.#output = new RunningOutput(calls, update);
     const canAnswer = Boolean(capabilities.elicitation?.form);
-    const lines = this.#submitter.lines(this.#closing.promise);
+    const { signal } = this.#closing;
+    const closing = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    const lines = this.#submitter.lines(closing);
     this.#over = this.#follow(open({ ...request, lines, canAnswer }));
   }
 
@@ -87,12 +89,12 @@ export class AcpSession {
   }
 
   get isClosing(): boolean {
-    return this.#isClosing;
+    return this.#closing.signal.aborted;
   }
 
   /** The reason why it has ended by itself. */
   get failure(): KodaError | undefined {
-    return this.#isClosing || this.#end?.error === undefined ? undefined : errorOf(this.#end.error);
+    return this.isClosing || this.#end?.error === undefined ? undefined : errorOf(this.#end.error);
   }
 
   /** Settles when there is a session; rejects when there cannot be one. */
@@ -148,15 +150,16 @@ export class AcpSession {
   }
 
   async close(): Promise<void> {
-    this.#isClosing = true;
     if (this.#end === undefined) void this.#submitter.submit({ op: "shutdown" });
-    this.#closing.resolve();
+    this.#closing.abort();
     await this.#over;
   }
 
-  /** Settles when the client can take more. What it does not read any more is lost with it. */
+  /** Settles when the client can take more. A session that is being closed does not wait for a client that hangs. */
   async update(update: SessionUpdate): Promise<void> {
-    await this.#client.notify("session/update", { sessionId: this.id, update }).catch(() => undefined);
+    const sent = this.#client.notify("session/update", { sessionId: this.id, update });
+    // An update that the client does not read any more is lost with it.
+    await unlessAborted(sent, this.#closing.signal).catch(() => undefined);
   }
 
   async #follow(events: AsyncIterable<Event>): Promise<void> {
@@ -167,7 +170,6 @@ export class AcpSession {
       // Nobody may be waiting for it.
       this.#opened.promise.catch(() => undefined);
       this.#submitter.abandon(this.#end?.error === undefined ? closed : { status: "failed", error: this.#end.error });
-      this.#closing.resolve();
     }
   }
 

@@ -42,7 +42,9 @@ export class Sessions implements AsyncDisposable {
   capabilities: ClientCapabilities = {};
   readonly #services: AcpServices;
   readonly #open = new Map<string, AcpSession>();
-  /** Stored sessions that are about to be open. */
+  /** Those that run, also before they are open. */
+  readonly #running = new Set<AcpSession>();
+  /** The ids of stored sessions that are about to be open. */
   readonly #opening = new Set<string>();
   /** The reasons why sessions have ended by themselves. */
   readonly #failures = new Map<string, KodaError>();
@@ -111,7 +113,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#open.values()].map((session) => session.close()));
+    await Promise.all([...this.#running].map((session) => session.close()));
   }
 
   /** A stored session. One that is being closed is waited for. */
@@ -138,12 +140,15 @@ export class Sessions implements AsyncDisposable {
       throw new KodaError("usage", "Cannot add directories to a session: start koda acp with --allow-write DIR");
     const request = { cwd, servers: serversOf(mcpServers), ...(resume !== undefined && { resume }) };
     const session = new AcpSession({ client, capabilities: this.capabilities, open: this.#services.open, request });
+    this.#running.add(session);
+    void session.over().finally(() => this.#running.delete(session));
     await session.opened();
-    this.#open.set(session.id, session);
-    this.#failures.delete(session.id);
+    const { id } = session;
+    this.#open.set(id, session);
+    this.#failures.delete(id);
     void session.over().finally(() => {
-      this.#open.delete(session.id);
-      if (session.failure !== undefined) this.#failures.set(session.id, session.failure);
+      this.#open.delete(id);
+      if (session.failure !== undefined) this.#failures.set(id, session.failure);
     });
     return session;
   }

@@ -18,6 +18,7 @@ import { beginsTurn, isOp, type Submitted, Queue } from "./queue.ts";
 import { byOutcome, cancelled, done, refused, type SubmissionReply } from "./reply.ts";
 import type { ReviewOptions } from "./reviewturn.ts";
 import { readSkills } from "./skillslist.ts";
+import { ServerFailures } from "./serverfailures.ts";
 import type { Submission, SubmissionOf } from "./submission.ts";
 
 type ChatTask = TaskEnd &
@@ -51,6 +52,7 @@ class Chat {
   readonly #questions: ChatQuestions;
   readonly #opened: ChatConversation;
   readonly #queue = new Queue();
+  readonly #failures = new ServerFailures();
   readonly #posted = new Mailbox<Event>();
   readonly #door: Door;
   /** Commands of the user's and others that are carried out beside a turn. */
@@ -89,6 +91,7 @@ class Chat {
 
   async *events(): AsyncGenerator<Event, Outcome> {
     yield* this.#opened.open(this.#lines.interrupt);
+    this.#failures.startedWith(this.#conversation.parts.servers.statuses);
     await this.#door.takeUp();
     const wake = () => {
       this.#questions.close("the chat was stopped");
@@ -274,6 +277,7 @@ class Chat {
     // All are stored before the first of them is told, which takes as long as its reader does.
     yield* turn.end().map((job) => this.#door.reply(job, turn.replyTo(job, outcome)));
     this.#opened.assertOpen();
+    yield* this.#failures.in(this.#conversation.parts.servers.statuses);
     yield* turn.changeSettings();
   }
 

@@ -76,7 +76,9 @@ export class ChatConversation {
     const settings = await this.#settings.settings([...this.#changes, change]);
     const { root } = this.conversation.parts.workspace.policy;
     const { mode, model, effort, verify: _, ...others } = change;
-    const isInPlace = Object.values(others).every((value) => value === undefined);
+    // The sandbox of a conversation that was opened in mode plan can write nothing.
+    const isWider = (mode ?? "plan") !== "plan" && this.conversation.parts.settings.loaded.config.mode === "plan";
+    const isInPlace = !isWider && Object.values(others).every((value) => value === undefined);
     const isModel = model !== undefined || effort !== undefined;
     const connected = isInPlace && isModel ? await this.conversation.parts.withModel?.(settings) : undefined;
     if (!isInPlace || (isModel && connected === undefined)) yield* this.#reopen(settings, signal);

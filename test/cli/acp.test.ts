@@ -205,6 +205,26 @@ test("mode, model and effort are set, and hold from the next prompt", async () =
   expect(acp.server.requests.at(-1)?.body).toMatchObject({ model: "another" });
 });
 
+test("a session that began in mode plan can write once the user has chosen another mode", async () => {
+  const script: Script = ({ lines }) =>
+    lines.at(-1)?.role === "tool"
+      ? say("done")
+      : [call("Write", { path: "a", content: "a" }), call("Bash", { command: "touch b" })];
+  await using acp = await openAcp(script, { args: ["--mode", "plan"] });
+  const { sessionId } = await acp.begin();
+  const there = () => ["a", "b"].map((name) => existsSync(join(acp.place.project, name)));
+  await acp.prompt(sessionId, "go");
+  expect(there()).toEqual([false, false]);
+  await acp.agent.request("session/set_mode", { sessionId, modeId: "auto" });
+  await acp.prompt(sessionId, "go");
+  expect(there()).toEqual([true, true]);
+  await acp.agent.request("session/set_mode", { sessionId, modeId: "plan" });
+  await acp.prompt(sessionId, "go");
+  expect(acp.updates.findLast(({ sessionUpdate }) => sessionUpdate === "tool_call_update")).toMatchObject({
+    status: "failed",
+  });
+});
+
 test("edits are shown as changes of files, and a list of tasks as a plan", async () => {
   const items = [
     { text: "one", status: "done" },

@@ -1,12 +1,13 @@
 import { expect, test } from "bun:test";
-import { existsSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { openAcp, startAcp } from "../support/acp.ts";
 import { promptsOf } from "../support/chat.ts";
-import { using } from "../support/koda.ts";
+import { binary, using } from "../support/koda.ts";
 import { call, hang, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
+import { until } from "../support/until.ts";
 
 test("a cancellation with nothing to cancel does not reach the prompt behind it", async () => {
   await using acp = await openAcp(() => say("ok"));
@@ -142,4 +143,39 @@ test("what was submitted before kill -9 is not carried out when the session is l
   await acp.prompt(sessionId, "three");
   expect(promptsOf(server.requests.at(-1))).toEqual(["one", "three"]);
   expect(server.requests).toHaveLength(2);
+});
+
+test.each(["hangs up", "SIGTERM"])("a client that reads no more does not keep koda from its end: %s", async (way) => {
+  await using place = makePlace();
+  await using server = await startModelServer(() => say(...Array.from({ length: 100 }, () => "x".repeat(100_000))));
+  const child = Bun.spawn([binary, "acp", ...using(server)], {
+    cwd: place.project,
+    env: place.env,
+    stdin: "pipe",
+    stdout: "pipe",
+  });
+  const send = (id: number, method: string, params: unknown) => {
+    child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+    void child.stdin.flush();
+  };
+  send(1, "initialize", { protocolVersion: 1 });
+  send(2, "session/new", { cwd: place.project, mcpServers: [] });
+  const reader = child.stdout.getReader();
+  let read = "";
+  while (!read.includes('"id":2')) read += new TextDecoder().decode((await reader.read()).value);
+  const sessionId = /"sessionId":"([^"]+)"/.exec(read)?.[1];
+  send(3, "session/prompt", { sessionId, prompt: [{ type: "text", text: "go" }] });
+  await server.nextRequest();
+  if (way === "SIGTERM") child.kill("SIGTERM");
+  else void child.stdin.end();
+  expect(await child.exited).toBe(way === "SIGTERM" ? 143 : 0);
+});
+
+test("a client that hangs up while its session is being opened leaves nothing behind", async () => {
+  await using acp = await openAcp([]);
+  const temporary = () => readdirSync(acp.place.env.TMPDIR ?? "");
+  acp.begin().catch(() => undefined);
+  await until(() => temporary().length > 0);
+  expect(await acp.finish()).toBe(0);
+  expect(temporary()).toEqual([]);
 });

@@ -155,3 +155,20 @@ test("the program of a server can write in mode auto alone, also after a change 
   await chat.finish();
   expect(["a", "b", "c"].filter((name) => existsSync(`${place.project}/${name}`))).toEqual(["a", "c"]);
 });
+
+test("a server that fails after the start is told of once", async () => {
+  const place = makePlace();
+  const failing = { command: "sh", args: ["-c", "until [ -e go ]; do sleep 0.05; done; exit 3"] };
+  configure(place, { mcp: { servers: { late: failing } } });
+  await using chat = await openChat([call("Bash", { command: "touch go" }), say("1"), say("2"), say("3")], { place });
+  await chat.ask(input("a"));
+  for (let state = "", count = 0; state !== "failed"; count++) {
+    const { result } = await chat.ask({ op: "mcp.list", id: `list-${count}` });
+    state = (result as { servers: readonly { status: string }[] }).servers[0]?.status ?? "";
+  }
+  await chat.ask(input("b"));
+  await chat.ask(input("c"));
+  const { events } = await chat.finish();
+  const notices = events.filter((line) => line.type === "notice" && line.message.includes('"late" failed'));
+  expect(notices).toHaveLength(1);
+});

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { rmSync } from "node:fs";
+import { closeSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { ErrorCode } from "../../lib/errors.ts";
+import { openPipe } from "../../lib/system/pipe.ts";
 import { binary, checkLines, exec, follow, koda, start, using } from "../support/koda.ts";
 import { call, problem, reply, say, silence, status, wait } from "../support/model-reply.ts";
 import { startModelServer, type Script } from "../support/model-server.ts";
@@ -219,9 +220,21 @@ for (const output of ["text", "json", "jsonl"])
     await using place = makePlace();
     const left = Promise.withResolvers<void>();
     await using server = await startModelServer([[wait(left.promise), say("Hello.")]]);
-    const child = start(place, ["exec", "--output", output, ...using(server), "hi"]);
+    const pipe = openPipe();
+    if (pipe === undefined) throw new Error("there are no pipes here");
+    const argv = [binary, "exec", "--output", output, ...using(server), "hi"];
+    const options = {
+      cwd: place.project,
+      env: place.env,
+      stdin: "ignore",
+      stdout: pipe.write,
+      stderr: "pipe",
+    } as const;
+    const child = Bun.spawn(argv, options);
+    closeSync(pipe.write);
     await server.nextRequest();
-    await child.stdout.cancel();
+    // Bun closes the ends of its own pipes some time later.
+    closeSync(pipe.read);
     left.resolve();
     const [stderr] = await Promise.all([child.stderr.text(), child.exited]);
     expect(child.exitCode).toBe(141);

@@ -42,6 +42,9 @@ test("the command for install.sh runs it, from where koda came from to where kod
   if (Bun.which("curl") === null) return;
   const ran = await runIn(place, ["sh", "-c", told.stdout]);
   expect(ran.stdout, ran.stderr).toBe(`--to ${dirname(program)}\nfrom ${server.base}/koda\n`);
+  await using empty = serve({});
+  const lost = await runIn(place, ["sh", "-c", told.stdout.replaceAll(server.base, empty.base)]);
+  expect([lost.exit, empty.asked]).toEqual([22, ["/koda/install.sh"]]);
 });
 
 test("the command is found for the file itself, whatever links lead to it", async () => {

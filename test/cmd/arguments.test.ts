@@ -148,6 +148,7 @@ describe("koda sandbox takes a command line", () => {
 
 const refused: readonly [command: CommandName, argv: readonly string[], message: string][] = [
   ["exec", ["--modle", "gpt", "do it"], 'Unknown flag "--modle" (did you mean "--model"?)'],
+  ["exec", ["--max-turns 50"], 'Unknown flag "--max-turns 50": it is one word with its value; write --max-turns=50'],
   ["exec", ["--modle=gpt"], 'Unknown flag "--modle" (did you mean "--model"?)'],
   ["exec", ["--resum", "x"], 'Unknown flag "--resum" (did you mean "--resume"?)'],
   ["exec", ["--no-bare"], 'Unknown flag "--no-bare"'],

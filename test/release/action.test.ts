@@ -7,6 +7,7 @@ import { binary } from "../support/koda.ts";
 import { call, say, status } from "../support/model-reply.ts";
 import { type Script, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { faultsOf, hasSchema } from "../support/publishedschemas.ts";
 import { finding, found, makeRepository } from "../support/review.ts";
 
 const hasPrograms = Bun.which("jq") !== null && Bun.which("bash") !== null;
@@ -131,6 +132,11 @@ test.skipIf(!hasPrograms || !isInstallable)("koda is installed where none is giv
   expect(exit).toBe(0);
   expect(outputs.text).toBe("hi");
   expect(release.asked.at(-1)).toStartWith(archive);
+});
+
+test.skipIf(!hasSchema("github-action"))("the action is what GitHub's schema allows", () => {
+  expect(faultsOf(Bun.YAML.parse(readFileSync("action/action.yml", "utf8")), "github-action")).toEqual([]);
+  expect(faultsOf({ name: "koda" }, "github-action")).not.toEqual([]);
 });
 
 test.skipIf(Bun.which("shellcheck") === null)("shellcheck has nothing to say about run.sh", () => {

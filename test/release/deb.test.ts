@@ -70,3 +70,18 @@ test.skipIf(Bun.which("dpkg-deb") === null)("dpkg reads it", async () => {
   expect(stderr).toBe("");
   expect(stdout).toMatch(/-rwxr-xr-x root\/root .* \.\/usr\/bin\/koda\n/);
 });
+
+test.skipIf(Bun.which("dpkg-deb") === null)(
+  "manual pages and the changelog are compressed, as Debian wants it",
+  async () => {
+    const built = await build();
+    if (built === undefined) return;
+    await using place = makePlace({ "koda.deb": built.content });
+    expect((await runIn(place, ["dpkg-deb", "-x", "koda.deb", "root"])).stderr).toBe("");
+    const read = async (path: string) => (await runIn(place, ["gzip", "-dc", `root/usr/share/${path}`])).stdout;
+    expect(await read("man/man1/koda.1.gz")).toBe(page);
+    expect(await read("doc/koda/changelog.gz")).toMatch(
+      /^koda \(9\.9\.9~rc\.1\) .*\n\n -- .*  Tue, 14 Nov 2023 22:13:20 \+0000\n$/s,
+    );
+  },
+);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { binary } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
-import { configure, type Place } from "../support/place.ts";
+import { configure, makePlace, type Place } from "../support/place.ts";
 import { finding, found, makeRepository } from "../support/review.ts";
 import { runIn } from "../support/run.ts";
 
@@ -66,3 +66,27 @@ test("Jenkins's review writes test results", async () => {
   expect(ran.exit, ran.stderr).toBe(0);
   expect(readFileSync(join(job.place.project, "koda.xml"), "utf8")).toContain('message="a.txt:1 Wrong"');
 });
+
+const installing = {
+  GitLab: gitlab[".koda"]?.before_script?.slice(1).join("\n").replaceAll("/usr/local/bin", "$WORKSPACE_TMP/bin") ?? "",
+  Jenkins: jenkins[0] ?? "",
+};
+test.skipIf(Bun.which("curl") === null).each(Object.entries(installing))(
+  "%s installs koda, and fails where there is none",
+  async (_, script) => {
+    await using place = makePlace();
+    await using server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ url }) =>
+        url.endsWith("/v9.9.9/install.sh") ? new Response('echo "$@"') : new Response("no", { status: 404 }),
+    });
+    const base = `http://127.0.0.1:${server.port}`;
+    const run = (KODA_VERSION: string) =>
+      runIn(place, ["sh", "-xe", "-c", script], {
+        env: { KODA_DOWNLOAD_BASE: base, KODA_VERSION, WORKSPACE_TMP: place.home },
+      });
+    expect(await run("9.9.9")).toMatchObject({ exit: 0, stdout: `--to ${place.home}/bin --version 9.9.9\n` });
+    expect(await run("8.8.8")).toMatchObject({ exit: 22, stdout: "" });
+  },
+);

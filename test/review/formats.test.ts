@@ -4,6 +4,7 @@ import { fingerprintsOf } from "../../lib/review/fingerprint.ts";
 import { reportFormats } from "../../lib/review/formats.ts";
 import { reports } from "../../lib/review/report.ts";
 import { severities } from "../../lib/review/severity.ts";
+import { faultsOf, hasSchema } from "../support/publishedschemas.ts";
 import { finding } from "../support/review.ts";
 import { readSarif } from "../support/sarif.ts";
 
@@ -35,6 +36,12 @@ test("each service has its own words for a severity", () => {
   ]);
   const issues: { severity: string }[] = JSON.parse(reports.gitlab(each, options));
   expect(issues.map(({ severity }) => severity)).toEqual(["info", "minor", "major", "critical", "blocker"]);
+});
+
+test.skipIf(!hasSchema("sarif-2.1.0"))("sarif is what the standard's schema allows", () => {
+  for (const review of [each, reviewOf(), reviewOf(...hostile.map((path) => placed(path)))])
+    expect(faultsOf(JSON.parse(reports.sarif(review, options)), "sarif-2.1.0")).toEqual([]);
+  expect(faultsOf({ version: "2.1.0", runs: [{}] }, "sarif-2.1.0")).not.toEqual([]);
 });
 
 /** What a stranger may call a file, or make a model say. */

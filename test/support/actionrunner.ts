@@ -34,16 +34,18 @@ type RunOptions = {
   /** A directory in the place of GitHub's cache. */
   cache?: string;
   attempt?: number;
+  /** The runner's directory of an earlier step of the same job. */
+  temp?: string;
 };
 
 /** Runs a composite action as GitHub's runner does: its expressions, its files for outputs and the summary, the cache. */
-export async function runAction(place: Place, path: string, { inputs = {}, env = {}, cache, attempt = 1 }: RunOptions) {
+export async function runAction(place: Place, path: string, { inputs = {}, env = {}, ...options }: RunOptions) {
+  const { cache, attempt = 1, temp = join(place.home, `runner-${attempt}`) } = options;
   const action = Bun.YAML.parse(readFileSync(join(path, "action.yml"), "utf8")) as Action;
   const unknown = Object.keys(inputs).filter((name) => !(name in action.inputs));
   if (unknown.length > 0) throw new Error(`Unknown inputs: ${unknown.join(", ")}`);
   if (action.runs.using !== "composite") throw new Error(`Not a composite action: ${action.runs.using}`);
-  const temp = join(place.home, `runner-${attempt}`);
-  mkdirSync(temp);
+  mkdirSync(temp, { recursive: true });
   const context: Context = {
     inputs: Object.fromEntries(
       Object.entries(action.inputs).map(([name, input]) => [name, inputs[name] ?? input.default ?? ""]),

@@ -5,6 +5,8 @@ import type { Place } from "./place.ts";
 
 /** What the model was sent: `markers` counts the items in the log that change earlier ones. */
 type Sent = { messages: readonly string[]; markers: number };
+/** The session of a process: the kind of its newest item, and the text of its newest prompt. */
+type LogNow = { session: string; markers: number; latest: string; prompt: string };
 type Prompt = { submission?: string; parts: { text: string }[] };
 
 /** The sessions in a place as they are stored, while koda runs and is killed. */
@@ -19,13 +21,13 @@ export class ChatLog {
   }
 
   /** A request begins with the messages of the one before, also after a kill, unless a marker has come between. */
-  checkRequest({ body }: ModelRequestSeen, pid: number): void {
-    const sql = `SELECT lease.session, count(item.seq) AS markers FROM lease LEFT JOIN item ON item.session = lease.session
-      AND item.kind IN ('compaction', 'rollback', 'trim') WHERE lease.pid = ? GROUP BY lease.session`;
-    const [log] = this.#all<{ session: string; markers: number }>(sql, pid);
-    // The process that sent it was killed.
+  checkRequest({ body, lines }: ModelRequestSeen, pid: number): void {
+    const [log] = this.#all<LogNow>(selectLog, pid);
     if (log === undefined) return;
-    const { session, markers } = log;
+    const { session, markers, latest, prompt } = log;
+    // Its turn may be over by now, and even taken back.
+    const isLate = latest === "turn_end" || latest === "rollback" || !lines.some(({ text }) => text.includes(prompt));
+    if (isLate) return;
     const messages = (body.messages as { role: string }[]).filter(({ role }) => role !== "system");
     const sent = { markers, messages: messages.map((message) => JSON.stringify(message)) };
     const before = this.#sent.get(session);
@@ -58,3 +60,10 @@ export class ChatLog {
     return database.query<Row, (string | number)[]>(sql).all(...values);
   }
 }
+
+const selectLog = `SELECT lease.session,
+  (SELECT count(*) FROM item WHERE session = lease.session AND kind IN ('compaction', 'rollback', 'trim')) AS markers,
+  (SELECT kind FROM item WHERE session = lease.session ORDER BY seq DESC LIMIT 1) AS latest,
+  (SELECT json_extract(body, '$.parts[0].text') FROM item JOIN content ON content.id = item.content
+    WHERE session = lease.session AND kind = 'user' ORDER BY seq DESC LIMIT 1) AS prompt
+  FROM lease WHERE pid = ?`;
