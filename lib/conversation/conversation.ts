@@ -3,10 +3,8 @@ import type { Mode } from "../config/config.ts";
 import type { HostPort } from "../egress/rules/host.ts";
 import { AnswerJudge } from "../engine/answer.ts";
 import { Compaction } from "../engine/compaction.ts";
-import type { Totals } from "../engine/end.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { runEndHooks } from "../engine/hooks.ts";
-import { costOf } from "../engine/ledger.ts";
 import { LoopGuard } from "../engine/loop.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { taskOf } from "../engine/task.ts";
@@ -21,7 +19,6 @@ import { promptTitle } from "../session/log.ts";
 import type { Session } from "../session/session.ts";
 import { finishName } from "../tools/finish.ts";
 import type { GatedCall } from "../trust/gate.ts";
-import { executableChanges } from "../worktree/executable.ts";
 import { AgentPool } from "./agentpool.ts";
 import { Approvals } from "./approvals.ts";
 import { Authority } from "./authority.ts";
@@ -32,6 +29,7 @@ import { askHooks, openingItems } from "./opening.ts";
 import { ProjectChanges } from "./projectchanges.ts";
 import type { ModelStance, Stance } from "./stance.ts";
 import { canEdit } from "./tools.ts";
+import { type ConversationTotals, totalsOf } from "./totals.ts";
 import type { Hands } from "./workspace.ts";
 
 export type TurnRequest = {
@@ -215,20 +213,8 @@ export class Conversation implements AsyncDisposable {
   }
 
   /** The totals of all turns so far. */
-  get totals(): Omit<Totals, "durationMs"> {
-    const { ledger, session, servers, resume } = this.parts;
-    const cost = costOf(ledger, this.stance.info.price);
-    return {
-      session: session.id,
-      usage: { ...ledger.usage, ...(cost !== undefined && { cost_usd: cost }) },
-      tools: ledger.calls,
-      filesChanged: this.changes.paths.size,
-      executableChanges: this.#executableChanges(),
-      ...this.#verified(),
-      agents: this.agents.counts,
-      mcp: servers.missing,
-      resume: session.isEmpty ? null : resume,
-    };
+  get totals(): ConversationTotals {
+    return totalsOf(this, this.#verification);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -243,19 +229,6 @@ export class Conversation implements AsyncDisposable {
     this.#life.abort(new KodaError("reader_gone", "the conversation was closed"));
     // Its reader may have stopped reading, and then it never ends.
     if (this.#running !== undefined) await within(graceMs, this.#running);
-  }
-
-  #executableChanges(): Totals["executableChanges"] {
-    const { workspace, earlier } = this.parts;
-    const now = executableChanges([...this.changes.paths, ...workspace.repositories.changedConfig()]);
-    const known = new Set(now.map(({ path }) => path));
-    return [...(earlier?.executable.filter(({ path }) => !known.has(path)) ?? []), ...now];
-  }
-
-  #verified(): Pick<Totals, "verify"> {
-    if (this.#verification === undefined) return {};
-    const { command, passed, attempts } = this.#verification;
-    return { verify: { command, passed, attempts } };
   }
 
   #turn({ prompt, schema, verify, isLast = false }: TurnRequest, changes: Turn["changes"]): Turn {

@@ -4,7 +4,7 @@ import { environment } from "../../cmd/environment.ts";
 import { exits } from "../../cmd/exits.ts";
 import { groups, rootFlags, type Flag, type Flags } from "../../cmd/flags.ts";
 import { aboutKoda, argumentAbout, examplesOf, flagAbout, rootExamples, usageOf } from "../../cmd/help.ts";
-import { files } from "./files.ts";
+import { files } from "./userfiles.ts";
 import * as roff from "./roff.ts";
 
 /** All commands and families of commands; "" is koda itself. */

@@ -61,10 +61,17 @@ onlyHere("nothing that the model or a command prints is a command to the runner"
   expect(commandsIn(log).filter((line) => line.includes("forged"))).toEqual([]);
 });
 
-/** The lines that the runner obeys. */
+onlyHere("nor is what a provider says when it refuses", async () => {
+  await using job = await open([status(401, { error: { message: "bad key\r::warning::forged\n::warning::forged" } })]);
+  const { log } = await job.run({ prompt: "go" });
+  expect(log).toContain("forged");
+  expect(commandsIn(log).filter((line) => line.startsWith("::warning"))).toEqual([]);
+});
+
+/** The lines that the runner obeys. For it, a carriage return ends a line too. */
 function commandsIn(log: string): string[] {
   let stopped: string | undefined;
-  return log.split("\n").filter((line) => {
+  return log.split(/\r\n|[\r\n]/).filter((line) => {
     if (stopped !== undefined) {
       if (line === `::${stopped}::`) stopped = undefined;
       return false;

@@ -4,7 +4,7 @@ import { environment } from "../../cmd/environment.ts";
 import { exits } from "../../cmd/exits.ts";
 import { keys } from "../../lib/config/schema.ts";
 import { manualPages } from "../../release/manual.ts";
-import { files } from "../../release/manual/files.ts";
+import { files } from "../../release/manual/userfiles.ts";
 import { heading, list, prose, shellExamples, bold, title } from "../../release/manual/roff.ts";
 import { makePlace } from "../support/place.ts";
 

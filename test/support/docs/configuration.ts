@@ -3,7 +3,7 @@ import { instructionNames } from "../../../lib/agents/instructions.ts";
 import { typedKeys } from "../../../lib/config/schema.ts";
 import { builtInProviders, type Provider } from "../../../lib/model/providers.ts";
 import { builtInTools } from "../../../lib/tools/registry.ts";
-import { files } from "../../../release/manual/files.ts";
+import { files } from "../../../release/manual/userfiles.ts";
 import { code, tableOf } from "./markdown.ts";
 
 export const configurationParts = {
