@@ -79,7 +79,7 @@ if [[ -s $patch ]]; then echo "$patch"; else echo; fi | output patch
     (if .error then "| error | \(.error.message | gsub("[|\r\n]"; " ")) |" else empty end),
     "| session | \(.session // "none") |",
     "| files changed | \(.files_changed // 0) |",
-    "| tokens | \(.usage.input // 0) in, \(.usage.output // 0) out |",
+    "| tokens | \(.usage.input // "unknown") in, \(.usage.output // "unknown") out |",
     "| cost | \(if .usage.cost_usd then "$\(.usage.cost_usd)" else "unknown" end) |"'
   echo
   if [[ -n $KODA_INPUT_REVIEW ]]; then

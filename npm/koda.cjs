@@ -3,10 +3,11 @@
 "use strict";
 
 const { spawn } = require("node:child_process");
-const { accessSync, constants } = require("node:fs");
+const { accessSync, closeSync, constants, existsSync, openSync, readSync } = require("node:fs");
 const { name: ownName, version, optionalDependencies } = require("./package.json");
 
 const program = programOf(platformPackage());
+requireLoader(program);
 const args = process.argv.slice(2);
 // No Node stays beside koda, where Node can be replaced.
 if (typeof process.execve === "function") process.execve(program, ["koda", ...args], process.env);
@@ -40,6 +41,22 @@ function programOf(name) {
         : `The package ${name} cannot be started: ${error.message}. Run: ${fix}`,
     );
   }
+}
+
+/** A Node that cannot replace itself aborts, without a word that helps. */
+function requireLoader(path) {
+  const head = beginningOf(path);
+  if (!/^(#!|\x7fELF)/.test(head)) fail(`${path} is no program: the package is damaged, so install it again`);
+  const [, loader] = /^#! *(\S+)/.exec(head) ?? /\0(\/[\w./-]*\/ld-[\w.-]+)\0/.exec(head) ?? [];
+  if (loader && !existsSync(loader)) fail(`Cannot start ${path}: it needs ${loader}, which this system lacks`);
+}
+
+function beginningOf(path) {
+  const file = openSync(path);
+  const bytes = Buffer.alloc(4096);
+  const length = readSync(file, bytes);
+  closeSync(file);
+  return bytes.toString("latin1", 0, length);
 }
 
 function runBeside() {

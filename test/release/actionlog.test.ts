@@ -67,7 +67,9 @@ type Inputs = { inputs: Record<string, unknown> };
 describe.skipIf(!hasPrograms)("the outputs of the action", () => {
   test("are there when koda says nothing", async () => {
     await using place = makePlace();
-    const { exit, outputs, log } = await runAction(place, "action", { inputs: standIn(place, "kill -KILL $$") });
+    const inputs = standIn(place, "kill -KILL $$");
+    const { exit, outputs, log, summary } = await runAction(place, "action", { inputs });
+    expect(summary).toContain("| tokens | unknown in, unknown out |");
     expect(exit).toBe(137);
     expect(outputs).toMatchObject({ exit: "137", status: "failed", text: "", session: "" });
     expect(log).toContain("::error title=koda (exit 137)::koda ended without a result");

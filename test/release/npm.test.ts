@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type NpmPackage, npmPackages } from "../../release/npmpackages.ts";
 import type { ArchiveFile } from "../../release/tar.ts";
@@ -76,6 +77,19 @@ describe.skipIf(Bun.which("node") === null).each(nodes)("koda, started by %s,", 
     expect(exit).toBe(70);
     expect(stderr).toContain(`The package koda-cli-${here} is missing`);
     expect(stderr).toMatch(/npm install --global --include=optional koda-cli@\d/);
+  });
+
+  test.each([
+    ["#!/nowhere/loader\n", "it needs /nowhere/loader, which this system lacks"],
+    ["\u007fELF\u0002\0\0/nowhere/ld-linux.so\0/etc\0", "it needs /nowhere/ld-linux.so, which this system lacks"],
+    ["", "is no program: the package is damaged"],
+  ])("says why %j cannot be started", async (content, words) => {
+    await using place = placeWith(installedWith("exit 0"));
+    for (const name of [`koda-cli-${here}`, `koda-cli-${here}-musl`])
+      writeFileSync(join(place.project, "node_modules", name, "bin/koda"), content);
+    const { exit, stderr } = await runIn(place, [node, shim]);
+    expect([exit, stderr.split("\n").length]).toEqual([70, 2]);
+    expect(stderr).toContain(words);
   });
 });
 
