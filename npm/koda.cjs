@@ -60,9 +60,10 @@ function beginningOf(path) {
 }
 
 function runBeside() {
-  const child = spawn(program, args, { stdio: "inherit", argv0: "koda" });
+  // Before the program starts: from then on a signal is for it.
   for (const signal of ["SIGHUP", "SIGINT", "SIGTERM", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT"])
     process.on(signal, () => child.kill(signal));
+  const child = spawn(program, args, { stdio: "inherit", argv0: "koda" });
   child.on("error", (error) => fail(`Cannot start ${program}: ${error.message}`));
   child.on("exit", (code, signal) => {
     if (signal === null) return process.exit(code);

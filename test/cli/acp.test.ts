@@ -8,7 +8,7 @@ import { using } from "../support/koda.ts";
 import { onceOffered, serverOf } from "../support/mcp.ts";
 import { call, hang, say, status, think } from "../support/model-reply.ts";
 import { type Script, startModelServer } from "../support/model-server.ts";
-import { configure, makePlace } from "../support/place.ts";
+import { configure, makePlace, tree } from "../support/place.ts";
 
 test("a client learns what koda can do", async () => {
   await using acp = await openAcp([]);
@@ -338,7 +338,7 @@ test("files, links and images of a prompt reach the model", async () => {
 
 test("the servers that a client brings are the session's", async () => {
   const script = onceOffered("client__greet", [], [call("client__greet", {}), say("done")]);
-  await using acp = await openAcp(script);
+  await using acp = await openAcp(script, { args: ["--allow-read", tree] });
   const { command, args } = serverOf({ tools: [{ name: "greet", description: "greets", does: "echo" }] }) as Program;
   const server = { name: "client", command, args, env: [{ name: "GREETING", value: "hello" }] };
   const request: NewSessionRequest = { cwd: acp.place.project, mcpServers: [server] };

@@ -3,6 +3,7 @@ import type { ContentBlock, McpServer } from "@agentclientprotocol/sdk";
 import { openAcp } from "../support/acp.ts";
 import { serverOf } from "../support/mcp.ts";
 import { call, say } from "../support/model-reply.ts";
+import { tree } from "../support/place.ts";
 
 test("a prompt that no model takes is refused, and the session goes on without it", async () => {
   await using acp = await openAcp([say("ok")]);
@@ -21,7 +22,7 @@ test("a prompt that no model takes is refused, and the session goes on without i
 });
 
 test("a client names its servers as it likes", async () => {
-  await using acp = await openAcp(() => say("done"));
+  await using acp = await openAcp(() => say("done"), { args: ["--allow-read", tree] });
   const { command, args } = serverOf({ tools: [{ name: "greet", description: "greets", does: "echo" }] }) as Program;
   const names = ["my server", "my__server", "my server", "", "../x", "a name that is longer than thirty-two letters"];
   const mcpServers = names.map((name): McpServer => ({ name, command, args, env: [] }));
