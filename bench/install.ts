@@ -45,13 +45,19 @@ function whyNot(): string | undefined {
   return Bun.which("debootstrap") === null ? "there is no debootstrap" : undefined;
 }
 
+/** The kernel gives no user namespace to a process in a chroot, so the new Debian becomes the root itself. */
 function scriptFor(root: string, base: string): string {
   const variables = `HOME=/home/user PATH=/usr/bin:/bin KODA_DOWNLOAD_BASE=${base}`;
-  const steps = "cd; sh /install.sh >&2; ~/.local/bin/koda exec -m demo --output jsonl";
+  const steps = "mkdir ~/project; cd ~/project; sh /install.sh >&2; ~/.local/bin/koda exec -m demo --output jsonl";
   return `
-    mount -t proc proc ${root}/proc
-    mount --rbind /dev ${root}/dev
-    exec chroot --userspec=user ${root} env -i ${variables} sh -ec '${steps}'`;
+    mount --bind ${root} ${root}
+    cd ${root}
+    mount -t proc proc proc
+    mount --rbind /dev dev
+    mkdir old
+    pivot_root . old
+    umount -l /old
+    exec setpriv --reuid=1000 --regid=1000 --clear-groups env -i ${variables} sh -ec '${steps}'`;
 }
 
 async function run(...argv: string[]): Promise<string> {

@@ -72,7 +72,8 @@ function runBeside() {
   });
 }
 
+/** As a shell says that there is no such program: none of koda's own exit codes. */
 function fail(message) {
   process.stderr.write(`koda: ${message}\n`);
-  process.exit(70);
+  process.exit(127);
 }

@@ -74,7 +74,7 @@ describe.skipIf(Bun.which("node") === null).each(nodes)("koda, started by %s,", 
   test("says how to get what is missing", async () => {
     await using place = placeWith(installedWith("exit 0").slice(-1));
     const { exit, stderr } = await runIn(place, [node, shim]);
-    expect(exit).toBe(70);
+    expect(exit).toBe(127);
     expect(stderr).toContain(`The package koda-cli-${here} is missing`);
     expect(stderr).toMatch(/npm install --global --include=optional koda-cli@\d/);
   });
@@ -88,7 +88,7 @@ describe.skipIf(Bun.which("node") === null).each(nodes)("koda, started by %s,", 
     for (const name of [`koda-cli-${here}`, `koda-cli-${here}-musl`])
       writeFileSync(join(place.project, "node_modules", name, "bin/koda"), content);
     const { exit, stderr } = await runIn(place, [node, shim]);
-    expect([exit, stderr.split("\n").length]).toEqual([70, 2]);
+    expect([exit, stderr.split("\n").length]).toEqual([127, 2]);
     expect(stderr).toContain(words);
   });
 });
