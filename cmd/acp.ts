@@ -2,6 +2,7 @@ import { homedir } from "node:os";
 import { serveClient } from "../lib/acp/agent.ts";
 import type { ChatRequest } from "../lib/acp/session.ts";
 import { runChat } from "../lib/chat/chat.ts";
+import { serverFailures } from "../lib/chat/serverfailures.ts";
 import { databaseFile } from "../lib/config/paths.ts";
 import { Host } from "../lib/conversation/host.ts";
 import { Stores } from "../lib/conversation/stores.ts";
@@ -39,8 +40,11 @@ export async function acp(options: AcpOptions, stopper: Stopper): Promise<number
       using stop = stoppedBy(signal);
       const host = new Host({ stop: stop.controller, cassette: { loose: false }, reaper, stores });
       hosts.add(host);
-      yield* chatFor(request, { options, host });
-      hosts.delete(host);
+      try {
+        yield* chatFor(request, { options, host });
+      } finally {
+        hosts.delete(host);
+      }
     },
   };
   await serveClient(services, { input: Bun.stdin.stream(), output: standardOutput() });
@@ -79,9 +83,7 @@ async function* chatFor(request: ChatRequest, { options, host }: Opening): Async
 
 function warningsIn(event: Event): string[] {
   if (event.type === "notice" && event.level !== "info") return [event.message];
-  if (event.type !== "session.start") return [];
-  const failed = event.mcp.filter(({ status }) => status === "failed");
-  return failed.map(({ name, error }) => `The MCP server "${name}" failed: ${error}`);
+  return event.type === "session.start" ? serverFailures(event.mcp) : [];
 }
 
 /** The switches that make no difference here. */

@@ -41,7 +41,7 @@ export async function compile({ outfile, target, maps }: CompileOptions): Promis
       executablePath: bunOf(target).path,
       // Nine tenths of a short run is code that runs once and is not worth compiling; cmd/exec.ts ends this.
       jitPolicy: 4,
-      // koda starts in directories that somebody else wrote: nothing in them may run in koda or change it.
+      // koda starts in directories that others wrote: nothing in them may run in koda or change it.
       autoloadDotenv: false,
       autoloadBunfig: false,
       autoloadTsconfig: false,

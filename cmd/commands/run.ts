@@ -3,14 +3,18 @@ import { acpFlags, chatFlags, reviewFlags, runFlags } from "../flags.ts";
 import * as value from "../values.ts";
 
 /** The flags of every command that runs a model. */
-const runExclusive = [
-  ["session", "resume", "last", "fork", "ephemeral"],
-  ["record", "replay"],
-  ["quiet", "verbose"],
+const accessExclusive = [
   ["bare", "trust-project"],
   // Without a sandbox nothing enforces it.
   ["no-sandbox", "net"],
   ["no-sandbox", "deny-net"],
+] as const;
+
+const runExclusive = [
+  ["session", "resume", "last", "fork", "ephemeral"],
+  ["record", "replay"],
+  ["quiet", "verbose"],
+  ...accessExclusive,
 ] as const;
 
 const runNeeds = [
@@ -71,11 +75,7 @@ export const runCommands = {
     positionals: {},
     flags: acpFlags,
     runsModel: true,
-    exclusive: [
-      ["bare", "trust-project"],
-      ["no-sandbox", "net"],
-      ["no-sandbox", "deny-net"],
-    ],
+    exclusive: accessExclusive,
     needs: [{ flag: "verify-attempts", other: "verify" }],
     examples: [
       { line: "koda acp", about: "What an editor starts" },

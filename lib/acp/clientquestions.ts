@@ -9,6 +9,7 @@ import type { SubmissionOf } from "../chat/submission.ts";
 import type { Submitter } from "../chat/submitter.ts";
 import type { Event, EventOf } from "../engine/event.ts";
 import { messageOf } from "../errors.ts";
+import { isApproval } from "../trust/approvaldecision.ts";
 import { connectTool } from "./calldetails.ts";
 import type { Calls } from "./calls.ts";
 import { callOf, chosenIn, permissionOptions } from "./permission.ts";
@@ -31,6 +32,8 @@ type Approval = EventOf<"approval.request">;
 export class ClientQuestions {
   readonly #options: QuestionOptions;
   readonly #open = new Map<string, AbortController>();
+  /** The open questions about hosts. */
+  readonly #hosts = new Set<string>();
 
   constructor(options: QuestionOptions) {
     this.#options = options;
@@ -67,6 +70,7 @@ export class ClientQuestions {
     await update(pending.update);
     const options = permissionOptions(asked);
     const request: RequestPermissionRequest = { sessionId: session(), toolCall: pending.shown, options };
+    if (host !== undefined) this.#hosts.add(id);
     this.#request(
       id,
       async (stop) => {
@@ -86,10 +90,9 @@ export class ClientQuestions {
 
   /** No event of a call tells how a question about a host has ended. */
   async #endOfHost({ id, decision }: EventOf<"approval.decision">): Promise<void> {
-    if (!id.startsWith("network-")) return;
-    const isAllowed = decision !== "deny" && decision !== "abort";
-    const summary = isAllowed ? "Allowed for this session" : "Not allowed";
-    const ended = this.#options.calls.end({ id, ok: isAllowed, summary });
+    if (!this.#hosts.delete(id)) return;
+    const ok = isApproval(decision);
+    const ended = this.#options.calls.end({ id, ok, summary: ok ? "Allowed for this session" : "Not allowed" });
     if (ended !== undefined) await this.#options.update(ended);
   }
 

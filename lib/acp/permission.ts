@@ -3,7 +3,7 @@ import type { EventOf } from "../engine/event.ts";
 import type { ApprovalDecision } from "../trust/approvaldecision.ts";
 import { visibleLine } from "../visible.ts";
 
-/** A call that has an id again is asked about as `id#2`. */
+/** A call that is asked about a second time, since a hook has rewritten it, has the id `id#2` there. */
 export function callOf(id: string): string {
   return id.replace(/#\d+$/, "");
 }

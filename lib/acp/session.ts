@@ -5,6 +5,7 @@ import type {
   SessionUpdate,
   StopReason,
 } from "@agentclientprotocol/sdk";
+import { aborted } from "../async/aborted.ts";
 import { unlessAborted } from "../async/unlessaborted.ts";
 import type { ChatLine } from "../chat/door.ts";
 import { cancelled } from "../chat/reply.ts";
@@ -72,9 +73,7 @@ export class AcpSession {
     });
     this.#output = new RunningOutput(calls, update);
     const canAnswer = Boolean(capabilities.elicitation?.form);
-    const { signal } = this.#closing;
-    const closing = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-    const lines = this.#submitter.lines(closing);
+    const lines = this.#submitter.lines(aborted(this.#closing.signal));
     this.#over = this.#follow(open({ ...request, lines, canAnswer }));
   }
 
@@ -167,7 +166,7 @@ export class AcpSession {
       for await (const event of events) await this.#see(event);
     } finally {
       this.#opened.reject(errorOf(this.#end?.error));
-      // Nobody may be waiting for it.
+      // A session that has been open for long ends here as well.
       this.#opened.promise.catch(() => undefined);
       this.#submitter.abandon(this.#end?.error === undefined ? closed : { status: "failed", error: this.#end.error });
     }
@@ -185,7 +184,7 @@ export class AcpSession {
     this.#output.see(event);
     const update = this.#updates.of(event);
     if (update !== undefined) await this.update(update);
-    // Whoever waits for a reply has had all updates before it.
+    // The client gets the response after all updates before it.
     this.#submitter.see(event);
   }
 }

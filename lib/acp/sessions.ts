@@ -15,7 +15,7 @@ import type {
   SetSessionModeRequest,
   StopReason,
 } from "@agentclientprotocol/sdk";
-import { KodaError } from "../errors.ts";
+import { KodaError, unlessRefused } from "../errors.ts";
 import { withoutRolledBack } from "../session/standing.ts";
 import type { Store } from "../session/store.ts";
 import { changeBy, choicesOf, modeNamed, modesOf } from "./choices.ts";
@@ -171,12 +171,7 @@ export class Sessions implements AsyncDisposable {
   }
 }
 
-/** Sessions are stored with real paths. */
+/** Sessions are stored with real paths. The directory may have been deleted, or moved. */
 function realPathOf(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    // It may have been deleted, or moved.
-    return path;
-  }
+  return unlessRefused(() => realpathSync(path)) ?? path;
 }

@@ -12,13 +12,22 @@ export class ServerFailures {
 
   *in(servers: Statuses): Generator<Event, void> {
     const found = failed(servers);
-    for (const { name, error = "" } of found)
-      if (!this.#told.has(name))
-        yield { type: "notice", level: "warn", code: "mcp", message: `The MCP server "${name}" failed: ${error}` };
+    for (const server of found)
+      if (!this.#told.has(server.name))
+        yield { type: "notice", level: "warn", code: "mcp", message: describeFailure(server) };
     this.#told = new Set(found.map(({ name }) => name));
   }
 }
 
+/** The same as messages. */
+export function serverFailures(servers: Statuses): string[] {
+  return failed(servers).map(describeFailure);
+}
+
 function failed(servers: Statuses): Statuses {
   return servers.filter(({ status }) => status === "failed");
+}
+
+function describeFailure({ name, error = "" }: Statuses[number]): string {
+  return `The MCP server "${name}" failed: ${error}`;
 }

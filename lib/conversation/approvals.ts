@@ -1,9 +1,9 @@
 import type { Event } from "../engine/event.ts";
 import { messageOf } from "../errors.ts";
-import type { ApprovalDecision } from "../trust/approvaldecision.ts";
+import { type ApprovalDecision, isApproval } from "../trust/approvaldecision.ts";
 import { type GatedCall, namesServerTool, type Verdict } from "../trust/gate.ts";
 import { HostApprovals } from "./hostapprovals.ts";
-import { isApproval, type PendingApprovals } from "./pendingapprovals.ts";
+import type { PendingApprovals } from "./pendingapprovals.ts";
 
 type ApprovalOptions = {
   pending: PendingApprovals;

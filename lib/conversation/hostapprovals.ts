@@ -3,7 +3,8 @@ import { authorityOf } from "../egress/rules/authority.ts";
 import { type HostPort, quoted } from "../egress/rules/host.ts";
 import type { HostAnswer } from "../egress/wayout.ts";
 import type { Event } from "../engine/event.ts";
-import { type Decided, isApproval, type PendingApprovals } from "./pendingapprovals.ts";
+import { isApproval } from "../trust/approvaldecision.ts";
+import type { Decided, PendingApprovals } from "./pendingapprovals.ts";
 
 type AskedHost = {
   target: HostPort;

@@ -90,7 +90,3 @@ export class PendingApprovals {
     this.#options.post({ type: "approval.decision", id, decision, ...(feedback !== "" && { feedback }) });
   }
 }
-
-export function isApproval(decision: ApprovalDecision): boolean {
-  return decision !== "deny" && decision !== "abort";
-}

@@ -2,6 +2,7 @@ import { within } from "../async/within.ts";
 import type { McpServerConfig } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import type { Tool } from "../tools/tool.ts";
+import { aborted } from "../async/aborted.ts";
 import { unlessAborted } from "../async/unlessaborted.ts";
 import type { ServerFeatures } from "./features.ts";
 import type { ServerContext } from "./connection.ts";
@@ -122,11 +123,6 @@ export class Servers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#servers.map(async (server) => server[Symbol.asyncDispose]()));
   }
-}
-
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 /** An optional server may delay the first request by this time. */

@@ -4,3 +4,7 @@
  */
 export const approvalDecisions = ["once", "session", "prefix", "deny", "abort"] as const;
 export type ApprovalDecision = (typeof approvalDecisions)[number];
+
+export function isApproval(decision: ApprovalDecision): boolean {
+  return decision !== "deny" && decision !== "abort";
+}

@@ -330,6 +330,17 @@ test("an answer has to pass the command of the settings, until they say otherwis
   expect(events.flatMap((line) => (line.type === "verify.end" ? [line.passed] : []))).toEqual([false, true]);
 });
 
+test("a chat that began in mode plan does not widen it while something runs in the background", async () => {
+  const script = [call("Bash", { command: "sleep 30", background: true }), say("1"), say("2")];
+  await using chat = await openChat(script, { args: ["--mode", "plan"] });
+  await chat.ask(input("one"));
+  expect(await chat.ask({ op: "settings", id: "s", mode: "auto" })).toMatchObject({
+    status: "failed",
+    error: { code: "busy" },
+  });
+  expect(await chat.ask(input("two"))).toMatchObject({ status: "done" });
+});
+
 test("a directory is not changed while something runs in the background", async () => {
   await using chat = await openChat([call("Bash", { command: "sleep 30", background: true }), say("1")]);
   await chat.ask(input("one"));

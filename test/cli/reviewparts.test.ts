@@ -128,7 +128,7 @@ function partsIn(ran: RanExec): number {
   return Number(parts);
 }
 
-test("a second push does not report a finding anew: its fingerprint stays when lines above have moved", async () => {
+test("a second push does not report a finding again: its fingerprint stays when lines above have moved", async () => {
   await using place = makeRepository({ "a.ts": "first\nsecond\n" });
   place.write("a.ts", "first\nsecond\nBUG 1\n");
   await using server = await startModelServer(findBugs);

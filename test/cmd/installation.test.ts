@@ -38,9 +38,9 @@ describe("koda upgrade knows a program", () => {
     ],
     [
       "that the script has put into a container",
-      { path: "/root/.local/bin/koda", isContainer: true, downloadBase: "https://example.com/koda" },
+      { path: "/home/me/.local/bin/koda", isContainer: true, downloadBase: "https://example.com/koda" },
       "install.sh",
-      'cd "$(mktemp -d)" && curl -fsSLO https://example.com/koda/install.sh && KODA_DOWNLOAD_BASE=https://example.com/koda sh install.sh --to /root/.local/bin',
+      'cd "$(mktemp -d)" && curl -fsSLO https://example.com/koda/install.sh && KODA_DOWNLOAD_BASE=https://example.com/koda sh install.sh --to /home/me/.local/bin',
     ],
     [
       "of the script, from an address that only the user knows",
