@@ -1,0 +1,158 @@
+import type { BatchOverview } from "./overview.ts";
+import type { Task } from "./task.ts";
+
+/** What may be kept of the sessions of tasks in the store. Keys never are. */
+export const transcriptKinds = ["none", "redacted", "full"] as const;
+export type Transcripts = (typeof transcriptKinds)[number];
+
+export type BatchSettings = {
+  /** Retries of a task whose provider was unavailable. */
+  retries: number;
+  /** Other tasks are started after one has failed. */
+  keepGoing: boolean;
+  /** For all tasks together. */
+  maxCost?: number;
+  maxTokens?: number;
+  transcripts: Transcripts;
+  /** A worker that has not been heard of for so long has lost its tasks. */
+  leaseMs: number;
+};
+
+/** How a task is settled. `poison`: its attempts are used up, or two workers died in it. `skipped`: what it waits for is not done. */
+export const outcomes = ["done", "failed", "limit", "poison", "cancelled", "skipped"] as const;
+export type TaskOutcome = (typeof outcomes)[number];
+
+/** Every task is in one of these at any moment. `waiting`: for other tasks. */
+export const taskStates = ["waiting", "queued", "running", ...outcomes] as const;
+export type TaskState = (typeof taskStates)[number];
+
+export type Spending = { costUsd: number; tokens: number };
+
+export type WorkerIdentity = {
+  /** Unguessable. */
+  id: string;
+  pid: number;
+  /** Start of the process and identity of the machine, as in lib/session/process.ts. */
+  started: string;
+  host: string;
+  machine: string;
+  version: string;
+  labels: readonly string[];
+  concurrency: number;
+};
+
+/** The right of one worker to carry out a task, until it has settled it or is too long silent. */
+export type Claim = {
+  batch: string;
+  task: Task;
+  /** 1 for the first. */
+  attempt: number;
+  settings: BatchSettings;
+  /** What this attempt may spend, as far as the batch is limited. */
+  grant: Partial<Spending>;
+  /** The queue's own name for it. */
+  ticket: Ticket;
+};
+
+export type Ticket = { job: string; round: number };
+
+/** Nothing to do now. `isOver`: nothing will come either, unless someone submits or retries. */
+export type Idle = { isOver: boolean; untilMs?: number };
+
+/**
+ * How an attempt ended. `fault`: the machine's, which costs the task nothing. `stopped`: the worker had to end.
+ */
+export type AttemptEnd = {
+  exit: number;
+  kind: "exit" | "fault" | "stopped";
+  error?: { code: string; message: string };
+  /** The provider is to be left alone until then. */
+  retryAt?: number;
+  spent: Spending;
+  durationMs: number;
+  session?: string;
+  /** The `end` event of the run, as far as the transcripts allow. */
+  result?: Record<string, unknown>;
+  /** A unified diff against `ref`. */
+  patch?: Uint8Array;
+  /** The branch that was pushed. */
+  published?: { branch: string; commit: string };
+};
+
+/** What became of an ended attempt. */
+export type Settled =
+  | { kind: "settled"; outcome: TaskOutcome }
+  | { kind: "retried"; notBefore: number }
+  | { kind: "returned" }
+  /** The claim had been lost: nothing has changed but the record of this attempt. */
+  | { kind: "superseded" };
+
+/** Whether a claim still holds. `stop`: the batch was cancelled, or its budget is spent. */
+export type Standing = "held" | "lost" | "cancelled" | "budget";
+
+/** The state of a task in mid-work: items of its session since the last checkpoint, and its patch against `ref`. */
+export type Checkpoint = {
+  /** The schema of the session database that the items are of. */
+  version: number;
+  /** The place of the first one in the log. */
+  from: number;
+  /** Compressed rows of the log. */
+  items: Uint8Array;
+  patch: Uint8Array;
+};
+
+/** A task list with its results, shared by everyone who submits, works and looks. One suite of tests holds for each. */
+export interface FleetStore extends AsyncDisposable {
+  /** All tasks, or none. */
+  submit(id: string, settings: BatchSettings, tasks: readonly Task[]): Promise<void>;
+
+  /** A task for this worker, of one batch or of any. Settles those on the way that have killed two workers. */
+  claim(worker: WorkerIdentity, batch?: string): Promise<Claim | Idle>;
+  /** Says that the worker lives and what its attempts have spent. */
+  keep(worker: WorkerIdentity, running: ReadonlyMap<Claim, Spending>): Promise<ReadonlyMap<Claim, Standing>>;
+  /** More of the batch's budget for an attempt that has spent its grant; undefined when there is none. */
+  grantMore(claim: Claim, spent: Spending): Promise<Partial<Spending> | undefined>;
+  /** False when the claim was lost. */
+  checkpoint(claim: Claim, checkpoint: Checkpoint): Promise<boolean>;
+  /** What earlier attempts have left, oldest first. */
+  checkpoints(claim: Claim): Promise<readonly Checkpoint[]>;
+  end(claim: Claim, end: AttemptEnd): Promise<Settled>;
+  /** The worker claims nothing any more, for this reason. */
+  leave(worker: WorkerIdentity, why: string): Promise<void>;
+
+  batches(): Promise<readonly BatchOverview[]>;
+  /** Throws `batch_not_found`. */
+  overview(batch: string): Promise<BatchOverview>;
+  results(batch: string): AsyncIterable<TaskResult>;
+  patch(batch: string, key: string): Promise<Uint8Array | undefined>;
+  /** Everything that is not settled, now or at the next heartbeat of its worker. Returns the number of tasks. */
+  cancel(batch: string): Promise<number>;
+  /** Queues settled tasks again. Returns the number of tasks. */
+  retry(batch: string, which: { outcomes: readonly TaskOutcome[]; keys?: readonly string[] }): Promise<number>;
+}
+
+export type AttemptRecord = {
+  number: number;
+  worker: string;
+  host: string;
+  startedAt: number;
+  endedAt?: number;
+  /** `open` is running. */
+  kind: "open" | "settled" | "retried" | "returned" | "lost" | "superseded" | "cancelled";
+  exit?: number;
+  error?: { code: string; message: string };
+  spent: Spending;
+};
+
+export type TaskResult = {
+  key: string;
+  task: Task;
+  state: TaskState;
+  attempts: readonly AttemptRecord[];
+  spent: Spending;
+  durationMs?: number;
+  session?: string;
+  result?: Record<string, unknown>;
+  hasPatch: boolean;
+  published?: { branch: string; commit: string };
+};
