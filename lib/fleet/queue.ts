@@ -21,12 +21,7 @@ export interface TaskQueue extends AsyncDisposable {
   open(rows: Rows, batch: string, leaseMs: number): Promise<void>;
   push(rows: Rows, batch: string, tasks: readonly QueuedTask[]): Promise<void>;
   /** The first task whose labels this worker has all, and whose group is not among the paused ones. */
-  take(
-    rows: Rows,
-    batch: string,
-    worker: WorkerIdentity,
-    pausedGroups: readonly string[],
-  ): Promise<Taken | undefined>;
+  take(rows: Rows, batch: string, worker: WorkerIdentity, pausedGroups: readonly string[]): Promise<Taken | undefined>;
   /** Extends the lease of those that are still held, and returns their jobs. */
   keep(batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>>;
   /** Removes a task that is done with. False when the ticket is void. */
