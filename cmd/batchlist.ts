@@ -1,7 +1,6 @@
 import { dirname, resolve } from "node:path";
-import { decodeUtf8 } from "../lib/config/utf8.ts";
 import { KodaError } from "../lib/errors.ts";
-import { readRegularFile } from "../lib/files/read.ts";
+import { promptFileReader } from "../lib/fleet/list/promptfile.ts";
 import type { RowReading } from "../lib/fleet/list/row.ts";
 import { type Shard, tasksOfShard } from "../lib/fleet/list/shards.ts";
 import type { TaskList } from "../lib/fleet/list/tasklist.ts";
@@ -9,12 +8,11 @@ import { openReader, readToEnd } from "./bytes.ts";
 import type { CommandOptions } from "./options.ts";
 import { defaultFlags, openTaskOptions } from "./taskoptions.ts";
 
-export type ListOptions = Pick<CommandOptions<"batch submit">, "tasks" | "repos" | "prompt" | "shard"> & {
+type ListOptions = Pick<CommandOptions<"batch submit">, "tasks" | "repos" | "prompt" | "shard"> & {
   readonly noSandbox?: boolean;
 };
 
 const mostBytes = 1024 * 1024 * 1024;
-const largestPrompt = 1024 * 1024;
 
 /** The tasks that the command line names, and of which list and shard they are. */
 export type SubmittedList = TaskList & { total: number; shard: Shard };
@@ -42,7 +40,8 @@ async function listOf(bytes: Uint8Array, { repos, prompt }: ListOptions, reading
   }
   const { productOf } = await import("../lib/fleet/list/product.ts");
   const found = promptFileReader(".")(prompt);
-  if ("problem" in found) throw new KodaError("usage", `Cannot read the prompt "${prompt}" (--prompt): ${found.problem}`);
+  if ("problem" in found)
+    throw new KodaError("usage", `Cannot read the prompt "${prompt}" (--prompt): ${found.problem}`);
   return await productOf(bytes, { ...reading, prompt: found.text });
 }
 
@@ -51,25 +50,4 @@ async function bytesOf(file: string, signal: AbortSignal): Promise<Uint8Array> {
   if (file === "-") return await readToEnd(openReader(Bun.stdin.stream(), signal), source, signal);
   const { readNamedFile } = await import("./promptfile.ts");
   return await readNamedFile(file, source, signal);
-}
-
-/** Reads the prompts of a list. Most tasks may have the same one. */
-export function promptFileReader(directory: string): RowReading["prompt"] {
-  const known = new Map<string, ReturnType<RowReading["prompt"]>>();
-  return (file) => {
-    const path = resolve(directory, file);
-    const found = known.get(path) ?? promptOf(path);
-    known.set(path, found);
-    return found;
-  };
-}
-
-function promptOf(path: string): ReturnType<RowReading["prompt"]> {
-  const bytes = readRegularFile(path, largestPrompt + 1);
-  if (bytes === undefined) return { problem: "no such file" };
-  if ("problem" in bytes) return bytes;
-  if (bytes.length > largestPrompt) return { problem: "it has more than 1 MiB" };
-  const text = decodeUtf8(bytes);
-  if (text === undefined) return { problem: "it is not UTF-8 text (iconv can convert it)" };
-  return text.trim() === "" ? { problem: "it is empty" } : { text };
 }

@@ -322,7 +322,10 @@ export const storeFlag = grouped("General", {
 /** The list of tasks, and what holds for the whole batch. */
 export const submitFlags = {
   ...grouped("Input", {
-    repos: { value: value.file, about: "Instead of TASKS, one task for each repository: a line is a URL or a path, then a ref" },
+    repos: {
+      value: value.file,
+      about: "Instead of TASKS, one task for each repository: a line is a URL or a path, then a ref",
+    },
     prompt: { value: value.file, about: "The prompt of these tasks" },
     shard: { value: value.shard, about: "Only part I of N parts of the list, such as 2/8; docs/fleet.md" },
   }),

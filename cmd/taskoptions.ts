@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { isRecord, type JsonRecord } from "../lib/config/json.ts";
+import type { JsonRecord } from "../lib/config/json.ts";
 import { formatDuration } from "../lib/config/units.ts";
 import { KodaError } from "../lib/errors.ts";
 import type { TaskOptions } from "../lib/fleet/list/row.ts";
-import { shownValue } from "../lib/fleet/list/faults.ts";
+import { shownJson } from "../lib/fleet/list/faults.ts";
 import { nearest } from "../lib/nearest.ts";
 import { helpRequested, parseArguments } from "./arguments.ts";
 import { runFlags, taskFlags, type Flag, type Flags } from "./flags.ts";
@@ -55,7 +55,11 @@ export function defaultFlags(options: JsonRecord): GivenFlags {
     const found = options[propertyOf(own)];
     if (found === undefined || found === false) continue;
     const texts = found === true ? [] : (Array.isArray(found) ? found : [found]).map((each) => textOf(value, each));
-    if (value === undefined || texts.length > 0) given.set(name, texts.map((text) => placed(name, text, ".")));
+    if (value === undefined || texts.length > 0)
+      given.set(
+        name,
+        texts.map((text) => placed(name, text, ".")),
+      );
   }
   return given;
 }
@@ -75,9 +79,13 @@ function ownFlags(own: JsonRecord, directory: string): Own {
     const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
     const texts = flag && textsOf(flag, value);
     if (flag === undefined) problems.push(`"options.${name}": ${whyNot(name)}`);
-    else if (texts === undefined) problems.push(`"options.${name}" ${shownValue(value)}: expected ${expectedOf(flag)}`);
+    else if (texts === undefined) problems.push(`"options.${name}" ${shownJson(value)}: expected ${expectedOf(flag)}`);
     else if (value === false || (flag.value !== undefined && texts.length === 0)) removed.push(name);
-    else given.set(name, texts.map((text) => placed(name, text, directory)));
+    else
+      given.set(
+        name,
+        texts.map((text) => placed(name, text, directory)),
+      );
   }
   return { given, removed, problems };
 }
@@ -99,7 +107,8 @@ function expectedOf({ value, many }: Flag): string {
 function whyNot(name: string): string {
   if (name === "no-sandbox") return "a task may not switch the sandbox off: give it to koda batch run or koda worker";
   if (name === "cd") return 'the work tree of a task is its own: name a directory in "dir"';
-  if (Object.hasOwn(runFlags, name)) return `koda exec has it, but a task may not: its input, output and session are the batch's`;
+  if (Object.hasOwn(runFlags, name))
+    return `koda exec has it, but a task may not: its input, output and session are the batch's`;
   const meant = nearest(name, Object.keys(flags));
   return `unknown option${meant === undefined ? ": expected a flag of koda exec without its dashes" : ` (did you mean "${meant}"?)`}`;
 }

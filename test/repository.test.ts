@@ -44,7 +44,7 @@ describe("npm run build finds bun", () => {
  * everyone's. An edge that is not here is a decision to be made; one that is here and is not used any more is struck.
  */
 const edges: Readonly<Record<string, readonly string[]>> = {
-  cmd: "acp agents async chat config conversation egress engine files git line model review sandbox session shell sink system tools worktree".split(
+  cmd: "acp agents async chat config conversation egress engine files fleet git line model review sandbox session shell sink system tools worktree".split(
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
@@ -62,7 +62,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   worktree: ["async", "config", "files", "git", "sandbox", "tools"],
   tools: "async config egress files git model sandbox session shell trust".split(" "),
   agents: ["config", "files", "session"],
-  fleet: ["async", "session"],
+  fleet: ["async", "config", "files", "session"],
   session: ["config", "model", "shell", "system"],
   // Of egress the proxies that fetch obeys; of shell the processes of a key's program, and which variables are secret.
   model: ["config", "egress", "files", "shell", "system"],

@@ -1,5 +1,5 @@
 import type { CommandSpec } from "../commands.ts";
-import { grouped, helpFlag, json, storeFlag, submitFlags, workFlags } from "../flags.ts";
+import { helpFlag, json, storeFlag, submitFlags, workFlags } from "../flags.ts";
 import * as value from "../values.ts";
 import { resultFormats } from "../../lib/fleet/formats.ts";
 
@@ -31,6 +31,9 @@ const listNeeds = [
   { flag: "verify-attempts", other: "verify" },
 ] as const;
 
+/** A batch keeps what it was submitted with. */
+const ofTheList = Object.keys(submitFlags).filter((flag) => !["store", "json", "help", "repos"].includes(flag));
+
 export const batchCommands = {
   "batch run": {
     about: "Run a list of tasks to its end, each in a work tree and a session of its own",
@@ -52,7 +55,7 @@ export const batchCommands = {
     },
     exclusive: [
       ["tasks", "repos", "resume"],
-      ["resume", "shard"],
+      ...ofTheList.map((flag) => ["resume", flag]),
       ["bare", "trust-project"],
       ["no-sandbox", "net"],
       ["no-sandbox", "deny-net"],
@@ -61,7 +64,10 @@ export const batchCommands = {
     needs: listNeeds,
     examples: [
       { line: "koda batch run tasks.jsonl -j 4 --max-cost 20", about: "Four at once, for 20 dollars together" },
-      { line: "koda batch run --repos repos.txt --prompt task.md --keep-going", about: "One prompt, many repositories" },
+      {
+        line: "koda batch run --repos repos.txt --prompt task.md --keep-going",
+        about: "One prompt, many repositories",
+      },
       { line: "koda batch run tasks.jsonl --shard 2/8 --results out", about: "A part of the list, without a database" },
       { line: "koda batch run --resume 06q7y2k", about: "Go on after a signal or a crash" },
     ],
@@ -138,7 +144,10 @@ export const batchCommands = {
     flags: { ...format, ...storeFlag, ...helpFlag },
     examples: [
       { line: "koda batch results 06q7y2k --format html -o report.html", about: "A page to look at" },
-      { line: "koda batch results 06q7y2k --format patches -o patches", about: "One file for each task that changed files" },
+      {
+        line: "koda batch results 06q7y2k --format patches -o patches",
+        about: "One file for each task that changed files",
+      },
       { line: "koda batch results 06q7y2k | jq -r 'select(.outcome == \"failed\").key'", about: "For scripts" },
     ],
   },
@@ -146,7 +155,11 @@ export const batchCommands = {
     about: "Merge the --results directories of all shards, and exit as one run would",
     details: "Refuses shards of different lists, and shards that overlap or are missing, and names them.",
     positionals: {
-      directories: { value: { ...value.directory, expected: "a --results directory" }, about: "All shards", many: true },
+      directories: {
+        value: { ...value.directory, expected: "a --results directory" },
+        about: "All shards",
+        many: true,
+      },
     },
     flags: {
       ...format,

@@ -3,7 +3,7 @@ import { KodaError } from "../../lib/errors.ts";
 import { readTaskList } from "../../lib/fleet/list/tasklist.ts";
 import { productOf } from "../../lib/fleet/list/product.ts";
 import { defaultFlags, openTaskOptions } from "../../cmd/taskoptions.ts";
-import { promptFileReader } from "../../cmd/batchlist.ts";
+import { promptFileReader } from "../../lib/fleet/list/promptfile.ts";
 import { parseArguments } from "../../cmd/arguments.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -50,7 +50,13 @@ test("a whole row becomes a task with absolute places and the flags of its own k
       repo: "/project",
       ref: "main",
       dir: "packages/a",
-      args: ["--max-turns=9", "--timeout=10m", "--model=openai/gpt-5", "--allow-write=/lists/shared", "--fail-on=denied"],
+      args: [
+        "--max-turns=9",
+        "--timeout=10m",
+        "--model=openai/gpt-5",
+        "--allow-write=/lists/shared",
+        "--fail-on=denied",
+      ],
       maxCost: 1.5,
       after: [],
       group: "openai",
@@ -62,9 +68,9 @@ test("a whole row becomes a task with absolute places and the flags of its own k
 
 test("a task takes a flag of the command line back", async () => {
   const flags = ["--allow-git", "--allow-net", "a.example,b.example"];
-  const [first, second] = (await read(`${row()}\n${row({ key: "b", options: { "allow-git": false, "allow-net": [] } })}`, { flags })).tasks;
-  expect(first?.args).toEqual(["--allow-net=a.example", "--allow-net=b.example", "--allow-git"].toSorted().toReversed() && first?.args);
-  expect(new Set(first?.args)).toEqual(new Set(["--allow-git", "--allow-net=a.example", "--allow-net=b.example"]));
+  const text = `${row()}\n${row({ key: "b", options: { "allow-git": false, "allow-net": [] } })}`;
+  const [first, second] = (await read(text, { flags })).tasks;
+  expect(first?.args).toEqual(["--allow-git", "--allow-net=a.example", "--allow-net=b.example"]);
   expect(second?.args).toEqual([]);
 });
 
@@ -85,11 +91,23 @@ describe("a broken line is named", () => {
     ["no prompt", '{"key":"a"}', '"prompt" is missing: expected "prompt" or "prompt_file"'],
     ["an empty prompt", row({ prompt: "  " }), '"prompt" "  ": expected a text that is not empty'],
     ["a missing file", '{"key":"a","prompt_file":"gone.md"}', '"prompt_file" "gone.md": no such file'],
-    ["an unknown option", row({ options: { "max-turn": 3 } }), '"options.max-turn": unknown option (did you mean "max-turns"?)'],
-    ["an option of the batch", row({ options: { session: "x" } }), '"options.session": koda exec has it, but a task may not'],
+    [
+      "an unknown option",
+      row({ options: { "max-turn": 3 } }),
+      '"options.max-turn": unknown option (did you mean "max-turns"?)',
+    ],
+    [
+      "an option of the batch",
+      row({ options: { session: "x" } }),
+      '"options.session": koda exec has it, but a task may not',
+    ],
     ["no sandbox", row({ options: { "no-sandbox": true } }), "give it to koda batch run or koda worker"],
     ["another project", row({ options: { cd: "/" } }), 'name a directory in "dir"'],
-    ["a bad value", row({ options: { "max-turns": "many" } }), '"options": --max-turns "many": expected a positive integer'],
+    [
+      "a bad value",
+      row({ options: { "max-turns": "many" } }),
+      '"options": --max-turns "many": expected a positive integer',
+    ],
     ["a bad switch", row({ options: { "allow-git": "yes" } }), '"options.allow-git" "yes": expected true or false'],
     ["a bad choice", row({ options: { mode: "atuo" } }), '--mode "atuo": expected', '(did you mean "auto"?)'],
     ["a missing schema", row({ options: { "output-schema": "no.json" } }), 'Cannot use the schema "/lists/no.json"'],
@@ -98,7 +116,11 @@ describe("a broken line is named", () => {
     ["after itself", row({ after: ["a"] }), '"after": "a" names itself'],
     ["after something else", row({ after: "b" }), '"after" "b": expected a list of keys'],
     ["publish without repo", row({ publish: { branch: "x" } }), '"publish" requires "repo"'],
-    ["a bad branch", row({ repo: "x", publish: { branch: "a..b" } }), '"publish.branch" "a..b": git would refuse this name'],
+    [
+      "a bad branch",
+      row({ repo: "x", publish: { branch: "a..b" } }),
+      '"publish.branch" "a..b": git would refuse this name',
+    ],
     ["another transport", row({ repo: "ext::sh -c id" }), '"repo": expected a URL', "not another transport"],
     ["a flag for git", row({ repo: "--upload-pack=id" }), '"repo": expected a URL'],
     ["a ref like a flag", row({ repo: "x", ref: "-x" }), '"ref" "-x": expected a branch'],
@@ -146,10 +168,13 @@ test("10,000 rows are read in less than a second, and a chain of them is no circ
   const rows = Array.from({ length: 10_000 }, (_, at) =>
     row({ key: `task-${at}`, after: at === 0 ? [] : [`task-${at - 1}`], options: { "max-turns": 5 } }),
   );
-  const started = performance.now();
-  const { tasks } = await read(rows.join("\n"));
-  expect(tasks).toHaveLength(10_000);
-  expect(performance.now() - started).toBeLessThan(3_000);
+  const times: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const started = performance.now();
+    expect((await read(rows.join("\n"))).tasks).toHaveLength(10_000);
+    times.push(performance.now() - started);
+  }
+  expect(Math.min(...times)).toBeLessThan(1_000);
 });
 
 test("the digest is that of the content, wherever the list lies", async () => {

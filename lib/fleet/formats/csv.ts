@@ -36,7 +36,7 @@ function cellOf(value: string | number | undefined): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A spreadsheet would take it for a formula, which may fetch a URL or start a program: an apostrophe makes it a text. */
+/** An apostrophe makes a text of what a spreadsheet would take for a formula, which may fetch a URL. */
 function asText(text: string): string {
   return /^\s*[=+\-@\t\r\n|%\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
 }

@@ -53,8 +53,14 @@ function sums({ total, counts, costUsd, tokens, durationMs }: Tally): string {
     (state) =>
       `<label class="${state}"><input type="checkbox" value="${state}" checked> ${state} ${withCommas(counts[state])}</label>`,
   );
+  const figures = [
+    `${withCommas(total)} tasks`,
+    `$${costUsd.toFixed(4)}`,
+    `${withCommas(tokens)} tokens`,
+    `${formatElapsed(durationMs)} of work`,
+  ];
   return `<div id="sums">
-<ul><li>${withCommas(total)} tasks</li><li>$${costUsd.toFixed(4)}</li><li>${withCommas(tokens)} tokens</li><li>${formatElapsed(durationMs)} of work</li></ul>
+<ul>${figures.map((figure) => `<li>${figure}</li>`).join("")}</ul>
 <form id="filters">
 ${boxes.join("\n")}
 <label>at least $ <input type="number" name="cost" min="0" step="any"></label>
@@ -92,14 +98,21 @@ function factsOf(row: ResultRow): string {
   const facts: [string, string | undefined][] = [
     ["exit", exit === undefined ? undefined : String(exit)],
     ["error", error === undefined ? undefined : `${error.code}: ${error.message}`],
-    ["attempts", attempts.map(({ kind, host, exit: code }) => `${kind}${code === undefined ? "" : ` (exit ${code})`} on ${host}`).join("; ")],
+    [
+      "attempts",
+      attempts
+        .map(({ kind, host, exit: code }) => `${kind}${code === undefined ? "" : ` (exit ${code})`} on ${host}`)
+        .join("; "),
+    ],
     ["tokens", withCommas(tokens)],
     ["model", model],
     ["repository", repo === undefined ? undefined : `${repo} ${ref ?? ""}`],
     ["branch", branch === undefined ? undefined : `${branch} ${commit ?? ""}`],
     ["session", session],
   ];
-  const rows = facts.map(([name, value]) => (value === undefined ? "" : `<dt>${name}</dt><dd>${escaped(value.slice(0, longestAnswer))}</dd>`));
+  const rows = facts.map(([name, value]) =>
+    value === undefined ? "" : `<dt>${name}</dt><dd>${escaped(value.slice(0, longestAnswer))}</dd>`,
+  );
   const answer = answerOf(row);
   return `<dl>${rows.join("")}</dl>${answer === "" ? "" : `<pre>${escaped(answer.slice(0, longestAnswer))}</pre>`}`;
 }

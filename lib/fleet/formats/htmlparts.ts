@@ -28,9 +28,8 @@ label { white-space: nowrap; }
 #shown { margin: 0.5rem 0 0; color: var(--quiet); }
 .task { border-bottom: 1px solid var(--line); content-visibility: auto; contain-intrinsic-size: auto 2.4rem; }
 .task[hidden] { display: none; }
-.task > summary, .task > .row { display: grid; grid-template-columns: minmax(8rem, 2fr) 6rem 6rem 6rem minmax(8rem, 4fr);
-  gap: 0.2rem 1rem; padding: 0.4rem 0.2rem; }
-.task > summary { cursor: pointer; }
+.task > summary { display: grid; grid-template-columns: minmax(8rem, 2fr) 6rem 6rem 6rem minmax(8rem, 4fr);
+  gap: 0.2rem 1rem; padding: 0.4rem 0.2rem; cursor: pointer; }
 .task > summary:hover { background: var(--code); }
 .key { font-weight: 600; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
@@ -39,7 +38,8 @@ label { white-space: nowrap; }
 .failed, .poison { color: var(--bad); }
 .limit, .cancelled, .skipped, .waiting, .queued, .running { color: var(--warn); }
 .more { padding: 0.2rem 0.2rem 1rem 1rem; }
-.more dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.1rem 1rem; margin: 0.3rem 0; font-size: 0.9rem; }
+.more dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.1rem 1rem; margin: 0.3rem 0;
+  font-size: 0.9rem; }
 .more dt { color: var(--quiet); }
 .more dd { margin: 0; }
 pre { margin: 0.5rem 0; padding: 0.6rem 0.8rem; border: 1px solid var(--line); border-radius: 0.4rem;
@@ -52,7 +52,7 @@ pre.diff span { display: block; padding: 0 0.8rem; min-height: 1.45em; }
 .hunk { background: var(--hunk); color: var(--quiet); }
 .file { font-weight: 600; }
 @media (max-width: 45rem) {
-  .task > summary, .task > .row { grid-template-columns: 1fr auto auto; }
+  .task > summary { grid-template-columns: 1fr auto auto; }
   .why { grid-column: 1 / -1; }
 }
 @media print { #filters { display: none; } #sums { position: static; } }

@@ -28,7 +28,9 @@ export class Faults {
   assertNone(): void {
     if (!this.any) return;
     const sorted = this.#found.toSorted((one, other) => one.line - other.line);
-    const shown = sorted.slice(0, mostShown).map(({ line, problem }) => visibleLine(`${this.#name}:${line}: ${problem}`));
+    const shown = sorted
+      .slice(0, mostShown)
+      .map(({ line, problem }) => visibleLine(`${this.#name}:${line}: ${problem}`));
     const more = sorted.length - shown.length;
     const lines = [...shown, ...(more > 0 ? [`and ${more} more`] : []), "Nothing was submitted."];
     throw new KodaError("usage", `${counted(sorted.length, "mistake")} in the task list\n${lines.join("\n")}`);
@@ -36,7 +38,7 @@ export class Faults {
 }
 
 /** A value of JSON as a message shows it. */
-export function shownValue(value: unknown): string {
+export function shownJson(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }

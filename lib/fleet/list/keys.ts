@@ -1,4 +1,4 @@
-import { type Faults, shownValue } from "./faults.ts";
+import { type Faults, shownJson } from "./faults.ts";
 import type { Row } from "./row.ts";
 
 /**
@@ -12,17 +12,17 @@ export function checkKeys(rows: readonly Row[], faults: Faults): void {
     const earlier = lines.get(key.toLowerCase());
     if (earlier === undefined) lines.set(key.toLowerCase(), row);
     else if (earlier.task.key === key)
-      faults.add(row.line, `"key" ${shownValue(key)}: line ${earlier.line} has it already, expected a key of its own`);
+      faults.add(row.line, `"key" ${shownJson(key)}: line ${earlier.line} has it already, expected a key of its own`);
     else
       faults.add(
         row.line,
-        `"key" ${shownValue(key)}: it differs from ${shownValue(earlier.task.key)} of line ${earlier.line} only in case, ` +
+        `"key" ${shownJson(key)}: it differs from ${shownJson(earlier.task.key)} of line ${earlier.line} only in case, ` +
           "and keys are names of directories",
       );
   }
   for (const { line, task } of rows) {
     const [, start] = /^(.+)\.\d+$/.exec(task.key) ?? [];
     if (start !== undefined && lines.has(start.toLowerCase()))
-      faults.add(line, `"key" ${shownValue(task.key)}: it is what a later attempt of "${start}" is called`);
+      faults.add(line, `"key" ${shownJson(task.key)}: it is what a later attempt of "${start}" is called`);
   }
 }

@@ -2,14 +2,14 @@ import { KodaError } from "../../errors.ts";
 import { decodeUtf8 } from "../../config/utf8.ts";
 import type { Faults } from "./faults.ts";
 
-export type NumberedLine = { line: number; text: string };
+export type ListLine = { line: number; text: string };
 
 const largestLine = 4 * 1024 * 1024;
 const newline = 0x0a;
 
 /** The lines of a file that have text. One that is too long or not UTF-8 is a fault. */
-export function linesOf(bytes: Uint8Array, faults: Faults): NumberedLine[] {
-  const lines: NumberedLine[] = [];
+export function listLines(bytes: Uint8Array, faults: Faults): ListLine[] {
+  const lines: ListLine[] = [];
   let line = 0;
   for (let start = 0; start < bytes.length;) {
     const found = bytes.indexOf(newline, start);
@@ -32,5 +32,8 @@ function lineText(bytes: Uint8Array): { text: string } | { problem: string } {
 
 /** The error for a file without a task. */
 export function nothingIn(name: string): KodaError {
-  return new KodaError("usage", `There is no task in ${name}: expected one JSON object a line, as in {"key":"a","prompt":"…"}`);
+  return new KodaError(
+    "usage",
+    `There is no task in ${name}: expected one JSON object a line, as in {"key":"a","prompt":"…"}`,
+  );
 }

@@ -2,7 +2,7 @@ import { nearest } from "../../nearest.ts";
 import type { Faults } from "./faults.ts";
 
 /** A task in its list. */
-export type Placed = { line: number; key: string; after: readonly string[] };
+type Placed = { line: number; key: string; after: readonly string[] };
 
 /** Names every key that there is not, and every circle. */
 export function checkOrder(tasks: readonly Placed[], faults: Faults): void {

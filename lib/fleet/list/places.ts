@@ -37,7 +37,8 @@ export function branchProblem(name: string): string | undefined {
   if (name === "HEAD" || name === "@") return "git has another meaning for it";
   if (/[\p{Cc} ~^:?*[\\]/u.test(name)) return "it has a space, a control character or one of ~ ^ : ? * [ \\";
   if (name.includes("..") || name.includes("@{") || name.includes("//")) return 'it has "..", "@{" or "//"';
-  if (name.startsWith("/") || name.endsWith("/") || name.endsWith(".")) return 'it begins or ends with "/", or ends with "."';
+  if (name.startsWith("/") || name.endsWith("/") || name.endsWith("."))
+    return 'it begins or ends with "/", or ends with "."';
   if (name.split("/").some((part) => part.startsWith(".") || part.endsWith(".lock")))
     return 'a part of it begins with "." or ends with ".lock"';
   return undefined;

@@ -1,6 +1,6 @@
 import type { TaskList } from "./tasklist.ts";
-import { Faults, shownValue } from "./faults.ts";
-import { linesOf } from "./lines.ts";
+import { Faults, shownJson } from "./faults.ts";
+import { listLines } from "./lines.ts";
 import { isRevision, repositoryOf } from "./places.ts";
 import type { RowReading } from "./row.ts";
 import { KodaError } from "../../errors.ts";
@@ -10,7 +10,13 @@ type ListedRepository = { repo: string; ref?: string; written: string };
 /** One prompt for many repositories: a line is a URL or a path, then a ref if it is not the default branch. */
 export async function productOf(
   bytes: Uint8Array,
-  { name, defaults, prompt, directory, options }: Pick<RowReading, "directory" | "options"> & {
+  {
+    name,
+    defaults,
+    prompt,
+    directory,
+    options,
+  }: Pick<RowReading, "directory" | "options"> & {
     name: string;
     defaults: string;
     prompt: string;
@@ -18,13 +24,13 @@ export async function productOf(
 ): Promise<TaskList> {
   const faults = new Faults(name);
   const repositories: ListedRepository[] = [];
-  for (const { line, text } of linesOf(bytes, faults)) {
+  for (const { line, text } of listLines(bytes, faults)) {
     const [place = "", ref, ...more] = text.trim().split(/\s+/);
     if (place.startsWith("#")) continue;
     const found = repositoryOf(place, directory);
     if ("problem" in found) faults.add(line, found.problem);
     else if (more.length > 0 || (ref !== undefined && !isRevision(ref)))
-      faults.add(line, `${shownValue(text.trim())}: expected a repository, and perhaps a branch, a tag or a commit`);
+      faults.add(line, `${shownJson(text.trim())}: expected a repository, and perhaps a branch, a tag or a commit`);
     else repositories.push({ repo: found.repo, written: place, ...(ref !== undefined && { ref }) });
   }
   faults.assertNone();
@@ -69,9 +75,17 @@ function keyOf({ written, ref }: ListedRepository, parts: 1 | 2 | 3 | "ref"): st
     .replace(/\.git\/?$|\/+$/, "")
     .split(/[/:\\]/)
     .filter((name) => name !== "" && name !== "." && name !== "..");
-  const wanted = [...names.slice(parts === "ref" ? -2 : -parts), ...(parts === "ref" && ref !== undefined ? [ref] : [])];
+  const wanted = [
+    ...names.slice(parts === "ref" ? -2 : -parts),
+    ...(parts === "ref" && ref !== undefined ? [ref] : []),
+  ];
   const key = wanted.join("-").replace(/[^A-Za-z0-9._-]+/g, "-");
-  return key.replace(/^[.-]+/, "").slice(-longestStart).replace(/^[.-]+/, "") || "repository";
+  return (
+    key
+      .replace(/^[.-]+/, "")
+      .slice(-longestStart)
+      .replace(/^[.-]+/, "") || "repository"
+  );
 }
 
 /** The same repository twice is two tasks. A dot and a number behind a key would be an attempt of it. */

@@ -1,15 +1,17 @@
 import { isRecord, type JsonRecord, readJson } from "../../config/json.ts";
 import { nearest } from "../../nearest.ts";
-import { keyPattern, type Task } from "../task.ts";
-import { type Faults, shownValue } from "./faults.ts";
-import type { NumberedLine } from "./lines.ts";
+import { keyPattern, type FleetTask } from "../task.ts";
+import { type Faults, shownJson } from "./faults.ts";
+import type { ListLine } from "./lines.ts";
 import { branchProblem, expectedRepository, isBelowClone, isRevision, repositoryOf } from "./places.ts";
 import { resolve } from "node:path";
 
 /** The flags of a task, its own ones and the defaults together. */
-export type TaskOptions = Pick<Task, "args" | "maxCost" | "maxTokens" | "schema"> & { provider: string | undefined };
+export type TaskOptions = Pick<FleetTask, "args" | "maxCost" | "maxTokens" | "schema"> & {
+  provider: string | undefined;
+};
 
-/** What a row is read with. */
+/** The rest of what a row needs. */
 export type RowReading = {
   /** Of the list: relative paths start there. */
   directory: string;
@@ -33,25 +35,21 @@ const fields = [
 ] as const;
 type Field = (typeof fields)[number];
 
-export const expectedKey = "expected 1 to 48 of the characters A-Z a-z 0-9 . _ -, and neither . nor - as the first";
+const expectedKey = "expected 1 to 48 of the characters A-Z a-z 0-9 . _ -, and neither . nor - as the first";
 const expectedName = "expected 1 to 64 of the characters A-Z a-z 0-9 . _ - / :";
 const namePattern = /^[A-Za-z0-9._/:-]{1,64}$/;
 
-export type Row = { line: number; task: Task };
+export type Row = { line: number; task: FleetTask };
 
 /** The task of a line; undefined when there is a mistake in it, which is then among the faults. */
-export async function readRow(
-  { line, text }: NumberedLine,
-  faults: Faults,
-  reading: RowReading,
-): Promise<Row | undefined> {
+export async function readRow({ line, text }: ListLine, faults: Faults, reading: RowReading): Promise<Row | undefined> {
   const { value, problem } = readJson(text);
   if (problem !== undefined) {
     faults.add(line, `the line is not valid JSON: ${problem.replace(/^\w+Error: /, "")}`);
     return undefined;
   }
   if (!isRecord(value)) {
-    faults.add(line, `${shownValue(value)}: expected an object, as in {"key":"a","prompt":"…"}`);
+    faults.add(line, `${shownJson(value)}: expected an object, as in {"key":"a","prompt":"…"}`);
     return undefined;
   }
   const reader = new RowReader(value, (about) => faults.add(line, about));
@@ -59,7 +57,7 @@ export async function readRow(
   return reader.isRight ? { line, task } : undefined;
 }
 
-async function taskOf(reader: RowReader, reading: RowReading): Promise<Task> {
+async function taskOf(reader: RowReader, reading: RowReading): Promise<FleetTask> {
   reader.refuseUnknown();
   const key = reader.text("key", (text) => keyPattern.test(text), expectedKey) ?? reader.missing("key", expectedKey);
   const prompt = promptOf(reader, reading);
@@ -89,16 +87,18 @@ function promptOf(reader: RowReader, { prompt: read }: RowReading): string {
   const isText = (text: string) => text.trim() !== "";
   const given = reader.text("prompt", isText, "expected a text that is not empty");
   const file = reader.text("prompt_file", isText, "expected the name of a file");
-  if (reader.has("prompt") && reader.has("prompt_file")) reader.fail('"prompt" and "prompt_file": expected one of them');
-  if (!reader.has("prompt") && !reader.has("prompt_file")) reader.fail('"prompt" is missing: expected "prompt" or "prompt_file"');
+  if (reader.has("prompt") && reader.has("prompt_file"))
+    reader.fail('"prompt" and "prompt_file": expected one of them');
+  if (!reader.has("prompt") && !reader.has("prompt_file"))
+    reader.fail('"prompt" is missing: expected "prompt" or "prompt_file"');
   if (file === undefined) return given ?? "";
   const found = read(file);
   if ("text" in found) return found.text;
-  reader.fail(`"prompt_file" ${shownValue(file)}: ${found.problem}`);
+  reader.fail(`"prompt_file" ${shownJson(file)}: ${found.problem}`);
   return "";
 }
 
-function placeOf(reader: RowReader, directory: string): Pick<Task, "repo" | "ref" | "dir"> {
+function placeOf(reader: RowReader, directory: string): Pick<FleetTask, "repo" | "ref" | "dir"> {
   const repoText = reader.text("repo", () => true, expectedRepository);
   const found = repoText === undefined ? undefined : repositoryOf(repoText, directory);
   // The value may have a password in it.
@@ -116,7 +116,7 @@ function placeOf(reader: RowReader, directory: string): Pick<Task, "repo" | "ref
   };
 }
 
-function publishOf(reader: RowReader, hasRepo: boolean): Task["publish"] | undefined {
+function publishOf(reader: RowReader, hasRepo: boolean): FleetTask["publish"] | undefined {
   const publish = reader.record("publish", 'expected an object, as in {"branch":"fix"}');
   if (publish === undefined) return undefined;
   if (!hasRepo) reader.fail('"publish" requires "repo"');
@@ -124,7 +124,8 @@ function publishOf(reader: RowReader, hasRepo: boolean): Task["publish"] | undef
     if (name !== "branch") reader.fail(`"publish.${name}": unknown field, expected "branch"`);
   const { branch } = publish;
   const problem = typeof branch === "string" ? branchProblem(branch) : "expected the name of a branch";
-  if (problem !== undefined) reader.fail(`"publish.branch" ${shownValue(branch)}: git would refuse this name: ${problem}`);
+  if (problem !== undefined)
+    reader.fail(`"publish.branch" ${shownJson(branch)}: git would refuse this name: ${problem}`);
   return typeof branch === "string" ? { branch } : undefined;
 }
 
@@ -165,7 +166,8 @@ class RowReader {
     for (const name of Object.keys(this.#row)) {
       if (fields.some((field) => field === name)) continue;
       const meant = nearest(name, fields);
-      this.fail(`${shownValue(name)}: unknown field${meant === undefined ? `, expected one of ${fields.join(", ")}` : ` (did you mean "${meant}"?)`}`);
+      const hint = meant === undefined ? `, expected one of ${fields.join(", ")}` : ` (did you mean "${meant}"?)`;
+      this.fail(`${shownJson(name)}: unknown field${hint}`);
     }
   }
 
@@ -173,7 +175,7 @@ class RowReader {
     const value = this.#row[field];
     if (value === undefined) return undefined;
     if (typeof value === "string" && isRight(value)) return value;
-    this.fail(`"${field}" ${shownValue(value)}: ${expected}`);
+    this.fail(`"${field}" ${shownJson(value)}: ${expected}`);
     return undefined;
   }
 
@@ -184,14 +186,14 @@ class RowReader {
       list.every((item) => typeof item === "string" && isRight(item));
     if (Array.isArray(value) && isList(value)) return [...value];
     const wrong = Array.isArray(value) ? value.find((item) => typeof item !== "string" || !isRight(item)) : value;
-    this.fail(`"${field}" ${shownValue(wrong)}: ${expected}`);
+    this.fail(`"${field}" ${shownJson(wrong)}: ${expected}`);
     return [];
   }
 
   record(field: Field, expected: string): JsonRecord | undefined {
     const value = this.#row[field];
     if (value === undefined || isRecord(value)) return value;
-    this.fail(`"${field}" ${shownValue(value)}: ${expected}`);
+    this.fail(`"${field}" ${shownJson(value)}: ${expected}`);
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-import type { Task } from "../task.ts";
+import type { FleetTask } from "../task.ts";
 
 /** One of `of` parts, counted from 1. */
 export type Shard = { index: number; of: number };
@@ -8,10 +8,10 @@ export type Shard = { index: number; of: number };
  * once: tasks that wait for each other stay together, and each such group, in the order of its first task, goes to the
  * shard that has the fewest.
  */
-export function tasksOfShard(tasks: readonly Task[], { index, of }: Shard): Task[] {
+export function tasksOfShard(tasks: readonly FleetTask[], { index, of }: Shard): FleetTask[] {
   const groups = Map.groupBy(tasks, rootsOf(tasks));
   const sizes = Array.from({ length: of }, () => 0);
-  const mine = new Set<Task>();
+  const mine = new Set<FleetTask>();
   for (const group of groups.values()) {
     const target = sizes.indexOf(Math.min(...sizes));
     sizes[target] = (sizes[target] ?? 0) + group.length;
@@ -21,7 +21,7 @@ export function tasksOfShard(tasks: readonly Task[], { index, of }: Shard): Task
 }
 
 /** A key for each task, which those have in common that wait for each other, by way of others too. */
-function rootsOf(tasks: readonly Task[]): (task: Task) => string {
+function rootsOf(tasks: readonly FleetTask[]): (task: FleetTask) => string {
   const parents = new Map(tasks.map(({ key }) => [key, key]));
   const rootOf = (key: string): string => {
     let root = key;

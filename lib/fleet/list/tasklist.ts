@@ -1,12 +1,12 @@
-import type { Task } from "../task.ts";
+import type { FleetTask } from "../task.ts";
 import { Faults } from "./faults.ts";
 import { checkKeys } from "./keys.ts";
-import { linesOf, nothingIn } from "./lines.ts";
+import { listLines, nothingIn } from "./lines.ts";
 import { checkOrder } from "./order.ts";
 import { readRow, type Row, type RowReading } from "./row.ts";
 
 /** `digest`: two lists with the same one have the same tasks, wherever they lie. */
-export type TaskList = { tasks: Task[]; digest: string };
+export type TaskList = { tasks: FleetTask[]; digest: string };
 
 /** A task list: one JSON object a line. Every mistake is named, and then there is no list. */
 export async function readTaskList(
@@ -16,7 +16,7 @@ export async function readTaskList(
   const faults = new Faults(name);
   const hasher = new Bun.CryptoHasher("sha256").update(`${defaults}\n`);
   const rows: Row[] = [];
-  for (const line of linesOf(bytes, faults)) {
+  for (const line of listLines(bytes, faults)) {
     const row = await readRow(line, faults, reading);
     if (row === undefined) continue;
     rows.push(row);

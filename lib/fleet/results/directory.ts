@@ -10,7 +10,7 @@ import { eachPatch, patchName } from "../formats/patches.ts";
 import type { ResultSet } from "./resultset.ts";
 import { resultRowSchema, type ResultRow } from "./row.ts";
 
-/** What results belong to: shards of one list have the same digest. */
+/** The batch and the list that results belong to: shards of one list have the same digest. */
 const headingSchema = z.object({
   koda: z.literal("batch results"),
   batch: z.string(),
@@ -100,7 +100,10 @@ export function openResults(path: string): ResultsDirectory {
 function readHeading(path: string): ResultsHeading {
   const bytes = readRegularFile(join(path, headingName), largestHeading);
   const fail = (problem: string) =>
-    new KodaError("usage", `Cannot merge "${path}": ${problem}; expected a directory that koda batch run --results wrote`);
+    new KodaError(
+      "usage",
+      `Cannot merge "${path}": ${problem}; expected a directory that koda batch run --results wrote`,
+    );
   if (bytes === undefined) throw fail(`there is no ${headingName} in it`);
   if ("problem" in bytes) throw fail(`${headingName}: ${bytes.problem}`);
   const parsed = headingSchema.safeParse(readJson(new TextDecoder().decode(bytes)).value);
@@ -116,7 +119,8 @@ export async function* readRows(path: string): AsyncGenerator<ResultRow, void> {
     number += 1;
     if (line.trim() === "") continue;
     const row = resultRowSchema.safeParse(readJson(line).value);
-    if (!row.success) throw new KodaError("usage", `Cannot read ${file}:${number}: it is not a result of koda batch run`);
+    if (!row.success)
+      throw new KodaError("usage", `Cannot read ${file}:${number}: it is not a result of koda batch run`);
     yield row.data;
   }
 }

@@ -61,7 +61,10 @@ function inOrder(directories: readonly ResultsDirectory[]): ResultsDirectory[] {
   }
   const indexes = Array.from({ length: shard.of }, (_, index) => index + 1);
   const missing = indexes.filter((index) => !byIndex.has(index));
-  if (missing.length > 0) throw refusal(`missing ${missing.length === 1 ? "is shard" : "are shards"} ${missing.map((index) => `${index}/${shard.of}`).join(", ")}`);
+  if (missing.length > 0)
+    throw refusal(
+      `missing ${missing.length === 1 ? "is shard" : "are shards"} ${missing.map((index) => `${index}/${shard.of}`).join(", ")}`,
+    );
   return indexes.flatMap((index) => byIndex.get(index) ?? []);
 }
 

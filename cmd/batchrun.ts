@@ -1,0 +1,105 @@
+import { exitByCode, KodaError } from "../lib/errors.ts";
+import { counted } from "../lib/counted.ts";
+import type { FleetEvent } from "../lib/fleet/events.ts";
+import type { BatchOverview } from "../lib/fleet/overview.ts";
+import { writeResults } from "../lib/fleet/results/directory.ts";
+import { storedResults } from "../lib/fleet/results/stored.ts";
+import type { FleetStore } from "../lib/fleet/store.ts";
+import { exitOfBatch, isSettled } from "./batchfigures.ts";
+import { makeScratch } from "./batchresults.ts";
+import { Settlements } from "./batchsettled.ts";
+import { openBatchStore } from "./batchstore.ts";
+import { checkedList, submitList } from "./batchsubmit.ts";
+import { summaryLines } from "./batchsummary.ts";
+import { batchEnd, BatchReport } from "./batchtold.ts";
+import { work } from "./batchwork.ts";
+import type { CommandOptions } from "./options.ts";
+import type { Stopper } from "./signals.ts";
+
+type RunOptions = CommandOptions<"batch run">;
+
+/** `koda batch run`: a list to its end, in this process and those that it starts. */
+export async function runBatch(options: RunOptions, stopper: Stopper): Promise<number> {
+  const list = options.resume === undefined ? await checkedList(options, stopper.controller.signal) : undefined;
+  await using store = await openBatchStore(options, "worker");
+  const id = list === undefined ? await reopened(store, options) : await submitList(store, list, options);
+  const report = await BatchReport.open(options);
+  const { total } = await store.overview(id);
+  await report.lines([`koda: batch ${id}, ${counted(total, "task")}`]);
+  await report.event({ type: "batch.start", batch: id, total });
+  const worked = await workOn({ store, id, report, options }, stopper);
+  const overview = await store.overview(id);
+  const exit = exitOf(overview, worked, stopper);
+  if (options.results !== undefined) await writeDirectory(store, overview, { path: options.results, exit });
+  await report.event(batchEnd(overview, exit));
+  await report.lines(await summaryLines(store, overview, options));
+  await report.finish();
+  return exit;
+}
+
+/** A batch that was halted goes on with what has not begun. */
+async function reopened(store: FleetStore, { resume = "" }: RunOptions): Promise<string> {
+  const id = await store.find(resume);
+  const { state, counts } = await store.overview(id);
+  const waits = counts.waiting + counts.queued > 0;
+  if (waits && (state === "halted" || state === "budget")) await store.retry(id, { outcomes: ["failed"], keys: [] });
+  return id;
+}
+
+type Running = { store: FleetStore; id: string; report: BatchReport; options: RunOptions };
+
+/** Tells of each task once: those that this process settles at once, the others at the end. */
+async function workOn({ store, id, report, options }: Running, stopper: Stopper): Promise<number> {
+  const settlements = new Settlements(store, id);
+  let telling = Promise.resolve();
+  const note = (event: FleetEvent) => {
+    if (event.type === "task.end" && !settlements.isNew(event)) return;
+    telling = telling.then(() => report.event(event));
+    telling.catch((error: unknown) => stopper.controller.abort(error));
+  };
+  for await (const _ of settlements.fresh()) continue;
+  using _ = showing({ store, id, report });
+  const exit = await work({ store, batch: id, options, stopper, note });
+  await telling;
+  for await (const end of settlements.fresh()) await report.event(end);
+  return exit;
+}
+
+const betweenShowsMs = 1_000;
+
+/** Keeps the line on a terminal up to date. */
+function showing({ store, id, report }: Omit<Running, "options">): Disposable {
+  if (!report.isLive) return { [Symbol.dispose]() {} };
+  const timer = setInterval(() => {
+    store.overview(id).then(
+      (overview) => report.show(overview),
+      // The worker has the same trouble with the store, and says so.
+      () => undefined,
+    );
+  }, betweenShowsMs);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function exitOf(overview: BatchOverview, worked: number, { controller: { signal } }: Stopper): number {
+  if (signal.aborted) return signal.reason instanceof KodaError ? exitByCode[signal.reason.code] : exitByCode.internal;
+  // The machine's fault, for which tasks were given back.
+  return isSettled(overview) || worked === 0 ? exitOfBatch(overview) : worked;
+}
+
+async function writeDirectory(
+  store: FleetStore,
+  { id, total, settings }: BatchOverview,
+  { path, exit }: { path: string; exit: number },
+): Promise<void> {
+  const { list = { digest: id, total, shard: 1, shards: 1 } } = settings;
+  using scratch = makeScratch();
+  const heading = {
+    koda: "batch results",
+    batch: id,
+    list: { digest: list.digest, total: list.total },
+    shard: { index: list.shard, of: list.shards },
+    tasks: total,
+    exit,
+  } as const;
+  await writeResults(path, heading, await storedResults(store, id, scratch.path));
+}

@@ -1,0 +1,92 @@
+import type { FleetEvent } from "../lib/fleet/events.ts";
+import type { BatchOverview } from "../lib/fleet/overview.ts";
+import { OutputStream } from "../lib/sink/output.ts";
+import { LiveLine } from "./batchlive.ts";
+import { shownEnd, tabbedEnd, type SettledEvent } from "./batchsettled.ts";
+import { printNote } from "./note.ts";
+import { isOneStream } from "./stdio.ts";
+
+/** A batch on stdout, as lines or events, and on stderr for people. */
+export class BatchReport {
+  readonly #stdout = new OutputStream(1, "stdout");
+  readonly #live: LiveLine;
+  readonly #isJson: boolean;
+  /** Once is enough where both streams lead to the same place. */
+  readonly #isTwice = isOneStream();
+
+  private constructor(live: LiveLine, isJson: boolean) {
+    this.#live = live;
+    this.#isJson = isJson;
+  }
+
+  static async open({ json }: { json: boolean }): Promise<BatchReport> {
+    return new BatchReport(await LiveLine.open(), json);
+  }
+
+  get isLive(): boolean {
+    return this.#live.isLive;
+  }
+
+  async show(overview: BatchOverview): Promise<void> {
+    await this.#live.show(overview);
+  }
+
+  async event(event: FleetEvent): Promise<void> {
+    if (event.type === "task.end") await this.#settled(event);
+    else if (this.#isJson) await this.#print(`${JSON.stringify(event)}\n`);
+    else await this.#note(event);
+  }
+
+  async lines(lines: readonly string[]): Promise<void> {
+    await this.#live.clear();
+    await printNote(...lines);
+  }
+
+  async finish(): Promise<void> {
+    await this.#live.clear();
+    await this.#stdout.flush();
+  }
+
+  async #settled(event: SettledEvent): Promise<void> {
+    await this.#print(this.#isJson ? `${JSON.stringify(event)}\n` : tabbedEnd(event));
+    if (!this.#live.isLive && !this.#isTwice) await printNote(shownEnd(event));
+  }
+
+  async #note(event: Exclude<FleetEvent, SettledEvent>): Promise<void> {
+    const text = noteOf(event);
+    if (text !== undefined) await this.lines([text]);
+  }
+
+  async #print(text: string): Promise<void> {
+    await this.#live.clear();
+    await this.#stdout.write(text);
+    // The order of both streams is that of the events.
+    if (this.#live.isLive) await this.#stdout.flush();
+  }
+}
+
+function noteOf(event: Exclude<FleetEvent, SettledEvent>): string | undefined {
+  switch (event.type) {
+    case "task.retry":
+      return `retry  ${event.key}: ${event.error?.message ?? `exit ${event.exit}`} (again at ${event.not_before})`;
+    case "task.note":
+      return `note  ${event.key}: ${event.message}`;
+    case "worker.stop":
+      return `koda: this worker takes no more tasks: ${event.why}`;
+    case "task.superseded":
+      return `note  ${event.key}: another worker has the task, and this attempt does not count`;
+    case "batch.start":
+    case "batch.end":
+    case "task.start":
+    case "task.returned":
+      return undefined;
+    default:
+      return event satisfies never;
+  }
+}
+
+export function batchEnd({ id, counts, spent }: BatchOverview, exit: number): FleetEvent {
+  const { done, failed, limit, poison, cancelled, skipped } = counts;
+  const settled = { done, failed, limit, poison, cancelled, skipped };
+  return { type: "batch.end", batch: id, counts: settled, cost_usd: spent.costUsd, tokens: spent.tokens, exit };
+}
