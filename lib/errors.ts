@@ -60,6 +60,7 @@ export const exitByCode = {
 
   session_not_found: 10,
   session_held: 10,
+  batch_not_found: 10,
   store: 10,
 
   output: 11,

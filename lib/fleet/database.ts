@@ -1,11 +1,11 @@
-export type Value = string | number | null | Uint8Array;
+export type SqlValue = string | number | null | Uint8Array;
 
 /**
  * Statements in the SQL that SQLite and PostgreSQL have in common, with values as $1, $2, … Numbers come back as
  * numbers, bytes as Uint8Array.
  */
 export interface Rows {
-  all<Row>(sql: string, values?: readonly Value[]): Promise<Row[]>;
+  all<Row>(sql: string, values?: readonly SqlValue[]): Promise<Row[]>;
 }
 
 /** Where the tables of the fleet are. A statement outside of `write` is a transaction of its own. */

@@ -19,7 +19,7 @@ export type Taken = { key: string; ticket: Ticket };
 export interface TaskQueue extends AsyncDisposable {
   /** Before the first task of a batch is queued. */
   open(rows: Rows, batch: string, leaseMs: number): Promise<void>;
-  push(rows: Rows, batch: string, tasks: readonly QueuedTask[]): Promise<void>;
+  push(rows: Rows, batch: string, tasks: readonly QueuedTask[], leaseMs: number): Promise<void>;
   /** The first task whose labels this worker has all, and whose group is not among the paused ones. */
   take(rows: Rows, batch: string, worker: WorkerIdentity, pausedGroups: readonly string[]): Promise<Taken | undefined>;
   /** Extends the lease of those that are still held, and returns their jobs. */

@@ -1,5 +1,6 @@
 import type { BatchOverview } from "./overview.ts";
-import type { Task } from "./task.ts";
+import type { Which } from "./requeue.ts";
+import type { FleetTask } from "./task.ts";
 
 /** What may be kept of the sessions of tasks in the store. Keys never are. */
 export const transcriptKinds = ["none", "redacted", "full"] as const;
@@ -26,6 +27,9 @@ export type TaskOutcome = (typeof outcomes)[number];
 export const taskStates = ["waiting", "queued", "running", ...outcomes] as const;
 export type TaskState = (typeof taskStates)[number];
 
+/** `halted`: a task has failed, and the batch does not keep going. `budget`: what it may spend is spent. */
+export type BatchState = "open" | "over" | "halted" | "budget" | "cancelled";
+
 export type Spending = { costUsd: number; tokens: number };
 
 export type WorkerIdentity = {
@@ -42,12 +46,14 @@ export type WorkerIdentity = {
 };
 
 /** The right of one worker to carry out a task, until it has settled it or is too long silent. */
-export type Claim = {
+export type TaskClaim = {
   batch: string;
-  task: Task;
+  task: FleetTask;
   /** 1 for the first. */
   attempt: number;
   settings: BatchSettings;
+  /** It goes on with what the attempts before have left; otherwise it begins anew. */
+  resumes: boolean;
   /** What this attempt may spend, as far as the batch is limited. */
   grant: Partial<Spending>;
   /** The queue's own name for it. */
@@ -57,14 +63,15 @@ export type Claim = {
 export type Ticket = { job: string; round: number };
 
 /** Nothing to do now. `isOver`: nothing will come either, unless someone submits or retries. */
-export type Idle = { isOver: boolean; untilMs?: number };
+export type Idle = { isOver: boolean };
 
 /**
- * How an attempt ended. `fault`: the machine's, which costs the task nothing. `stopped`: the worker had to end.
+ * How an attempt ended. `fault`: the machine's, which costs the task nothing. `stopped`: the worker had to end, or the
+ * batch was cancelled. `budget`: its grant is spent and there is no more.
  */
 export type AttemptEnd = {
   exit: number;
-  kind: "exit" | "fault" | "stopped";
+  kind: "exit" | "fault" | "stopped" | "budget";
   error?: { code: string; message: string };
   /** The provider is to be left alone until then. */
   retryAt?: number;
@@ -87,8 +94,8 @@ export type Settled =
   /** The claim had been lost: nothing has changed but the record of this attempt. */
   | { kind: "superseded" };
 
-/** Whether a claim still holds. `stop`: the batch was cancelled, or its budget is spent. */
-export type Standing = "held" | "lost" | "cancelled" | "budget";
+/** Whether a claim still holds. `cancelled`: its batch was, so its work has to stop. */
+export type Standing = "held" | "lost" | "cancelled";
 
 /** The state of a task in mid-work: items of its session since the last checkpoint, and its patch against `ref`. */
 export type Checkpoint = {
@@ -104,31 +111,32 @@ export type Checkpoint = {
 /** A task list with its results, shared by everyone who submits, works and looks. One suite of tests holds for each. */
 export interface FleetStore extends AsyncDisposable {
   /** All tasks, or none. */
-  submit(id: string, settings: BatchSettings, tasks: readonly Task[]): Promise<void>;
+  submit(id: string, settings: BatchSettings, tasks: readonly FleetTask[]): Promise<void>;
 
   /** A task for this worker, of one batch or of any. Settles those on the way that have killed two workers. */
-  claim(worker: WorkerIdentity, batch?: string): Promise<Claim | Idle>;
+  claim(worker: WorkerIdentity, batch?: string): Promise<TaskClaim | Idle>;
   /** Says that the worker lives and what its attempts have spent. */
-  keep(worker: WorkerIdentity, running: ReadonlyMap<Claim, Spending>): Promise<ReadonlyMap<Claim, Standing>>;
+  keep(worker: WorkerIdentity, running: ReadonlyMap<TaskClaim, Spending>): Promise<ReadonlyMap<TaskClaim, Standing>>;
   /** More of the batch's budget for an attempt that has spent its grant; undefined when there is none. */
-  grantMore(claim: Claim, spent: Spending): Promise<Partial<Spending> | undefined>;
+  grantMore(claim: TaskClaim, spent: Spending): Promise<Partial<Spending> | undefined>;
   /** False when the claim was lost. */
-  checkpoint(claim: Claim, checkpoint: Checkpoint): Promise<boolean>;
+  checkpoint(claim: TaskClaim, checkpoint: Checkpoint): Promise<boolean>;
   /** What earlier attempts have left, oldest first. */
-  checkpoints(claim: Claim): Promise<readonly Checkpoint[]>;
-  end(claim: Claim, end: AttemptEnd): Promise<Settled>;
+  checkpoints(claim: TaskClaim): Promise<readonly Checkpoint[]>;
+  end(claim: TaskClaim, end: AttemptEnd): Promise<Settled>;
   /** The worker claims nothing any more, for this reason. */
   leave(worker: WorkerIdentity, why: string): Promise<void>;
 
   batches(): Promise<readonly BatchOverview[]>;
-  /** Throws `batch_not_found`. */
+  /** The batch with this id, or with the only one that begins so. Throws `batch_not_found`. */
+  find(idOrPrefix: string): Promise<string>;
   overview(batch: string): Promise<BatchOverview>;
   results(batch: string): AsyncIterable<TaskResult>;
   patch(batch: string, key: string): Promise<Uint8Array | undefined>;
   /** Everything that is not settled, now or at the next heartbeat of its worker. Returns the number of tasks. */
   cancel(batch: string): Promise<number>;
   /** Queues settled tasks again. Returns the number of tasks. */
-  retry(batch: string, which: { outcomes: readonly TaskOutcome[]; keys?: readonly string[] }): Promise<number>;
+  retry(batch: string, which: Which): Promise<number>;
 }
 
 export type AttemptRecord = {
@@ -146,7 +154,7 @@ export type AttemptRecord = {
 
 export type TaskResult = {
   key: string;
-  task: Task;
+  task: FleetTask;
   state: TaskState;
   attempts: readonly AttemptRecord[];
   spent: Spending;

@@ -29,4 +29,4 @@ export const taskSchema = z.strictObject({
   maxTokens: z.number().exactOptional(),
 });
 
-export type Task = z.infer<typeof taskSchema>;
+export type FleetTask = z.infer<typeof taskSchema>;

@@ -1,4 +1,5 @@
 import { KodaError } from "../errors.ts";
+import { batchTables, jobTable, sqliteTypes } from "./batchtables.ts";
 import { type Database, inMemory, storeFailure } from "./database.ts";
 
 /** "koda" in ASCII; marks the database as ours. */
@@ -180,6 +181,7 @@ const migrations: readonly string[] = [
   INSERT INTO search (search, rank) VALUES ('usermerge', 16);
   `,
   "ALTER TABLE session ADD COLUMN run_as TEXT",
+  batchTables(sqliteTypes) + jobTable,
 ];
 
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */

@@ -60,11 +60,11 @@ class KillWalk {
   readonly #options: WalkOptions;
   readonly #record = new ChatRecord();
   readonly #log: ChatLog;
-  /** The newest one, unless it has been resumed in vain. */
+  /** The one to resume, unless it has been resumed in vain. */
   #session: string | undefined;
   readonly #sessions = new Set<string>();
-  /** The session that is open is not the newest one, which has the replies. */
-  #hasMoved = false;
+  /** Those that a clear began in a process that was killed before it could say so. Replies may wait there. */
+  readonly #unvisited = new Set<string>();
   #chat: ChatProcess | undefined;
   #processes = 0;
   /** Called with each line and each request. */
@@ -117,6 +117,23 @@ class KillWalk {
 
   /** Processes that are not killed, until the fate of all submissions is known. */
   async finish(): Promise<void> {
+    for (;;) {
+      await this.#finishSession();
+      const [next] = this.#unvisited;
+      if (next === undefined) break;
+      this.#unvisited.delete(next);
+      this.#session = next;
+    }
+    this.#record.checkReplies();
+    this.#record.checkPrompts(this.#log.prompts());
+    for (const session of this.#sessions)
+      for (const { id, state } of this.#log.left(session))
+        // A process that was killed may have told a reply without noting so, and a session that was left stays so.
+        if (state !== "replied" || this.#record.reply(id) === undefined)
+          this.#record.problems.push(`${id} is left ${state}`);
+  }
+
+  async #finishSession(): Promise<void> {
     do {
       await using chat = await this.#start();
       const probe = this.#record.add({ op: "input", text: "probe" });
@@ -126,10 +143,7 @@ class KillWalk {
       chat.close();
       await this.#over(chat);
       await this.#ended(chat);
-    } while (this.#record.unknown.length > 0 || this.#hasMoved);
-    this.#record.checkPrompts(this.#log.prompts());
-    for (const { id, state } of this.#log.left(this.#session ?? ""))
-      this.#record.problems.push(`${id} is left ${state}`);
+    } while (this.#record.unknown.length > 0);
   }
 
   /** It is over, or this holds. */
@@ -141,7 +155,6 @@ class KillWalk {
   async #start(): Promise<ChatProcess> {
     const { place, server, random } = this.#options;
     const resumed = this.#session === undefined ? [] : ["--resume", this.#session];
-    this.#hasMoved = false;
     this.#moment = () => {};
     const started = Promise.withResolvers<void>();
     const url = `${server.origin}/${++this.#processes}/v1`;
@@ -160,12 +173,13 @@ class KillWalk {
     const { wasKilled } = chat;
     if (wasKilled) this.kills++;
     // A clear is also told in the session that it began.
-    this.#record.end({ whole: !wasKilled && !this.#hasMoved });
+    const isWhole = !wasKilled && this.#unvisited.size === 0;
+    this.#record.end({ whole: isWhole });
     // There is no such session.
     if (chat.exit === 10) {
       this.#session = undefined;
       this.#record.startOver();
-    } else if (!wasKilled && !this.#hasMoved) this.#record.checkReplies();
+    } else if (isWhole) this.#record.checkReplies();
     const { project } = this.#options.place;
     await until(() => processesNaming(project).length === 0, "the end of all processes");
   }
@@ -173,7 +187,7 @@ class KillWalk {
   #see(line: ToldLine, chat: ChatProcess): void {
     const { random } = this.#options;
     this.#record.see(line);
-    if (line.type === "session.start") this.#sessions.add((this.#session = line.session));
+    if (line.type === "session.start") this.#open(line.session);
     if (line.type === "reply") this.#follow(line);
     if (line.type === "approval.request") {
       const decision = (["once", "session", "deny", "abort"] as const)[Math.floor(random() * 4)];
@@ -182,13 +196,22 @@ class KillWalk {
     this.#moment(line.type);
   }
 
-  /** A process that was killed in a clear may not have told that its session is another one. */
+  #open(session: string): void {
+    this.#session = session;
+    this.#sessions.add(session);
+    this.#unvisited.delete(session);
+  }
+
+  /**
+   * A process that was killed in a clear may not have told that it had begun another session. What has been submitted
+   * since was submitted to the old one, which therefore goes on first.
+   */
   #follow({ submission, result }: Extract<ToldLine, { type: "reply" }>): void {
     if (this.#record.opOf(submission) !== "clear" || !(result instanceof Object) || !("session" in result)) return;
     const session = String(result.session);
     if (this.#sessions.has(session)) return;
-    this.#sessions.add((this.#session = session));
-    this.#hasMoved = true;
+    this.#sessions.add(session);
+    this.#unvisited.add(session);
   }
 
   #next(): string {

@@ -1,0 +1,63 @@
+import { placesFrom } from "./rows.ts";
+import { enqueue, forgetCheckpoints, queued, type Settling } from "./settling.ts";
+import type { TaskOutcome } from "./store.ts";
+
+/** Settles what has not begun, and lets the workers know of the rest at their next heartbeat. */
+export async function cancelBatch({ rows, queue, batch }: Settling): Promise<number> {
+  await rows.all("UPDATE batch SET state = 'cancelled' WHERE id = $1 AND state <> 'over'", [batch.id]);
+  await queue.clear(rows, batch.id);
+  const cancelled = await rows.all(
+    `UPDATE batch_task SET state = 'cancelled' WHERE batch = $1 AND state IN ('waiting', 'queued') RETURNING key`,
+    [batch.id],
+  );
+  const sql = "SELECT key FROM batch_task WHERE batch = $1 AND state = 'running'";
+  return cancelled.length + (await rows.all(sql, [batch.id])).length;
+}
+
+export type Which = { outcomes: readonly TaskOutcome[]; keys?: readonly string[] | undefined };
+
+/** Queues settled tasks again, and those that a closed batch has not begun. */
+export async function retryTasks(settling: Settling, { outcomes, keys }: Which): Promise<number> {
+  const { rows, batch } = settling;
+  const again = await rows.all<{ key: string; state: string }>(
+    `SELECT key, state FROM batch_task WHERE batch = $1 AND state IN (${placesFrom(2, outcomes)})`,
+    [batch.id, ...outcomes],
+  );
+  const chosen = again.filter(({ key }) => keys === undefined || keys.includes(key));
+  for (const { key, state } of chosen) {
+    const resumes = state === "limit" ? 1 : 0;
+    if (resumes === 0) await forgetCheckpoints(rows, batch.id, key);
+    await rows.all(
+      `UPDATE batch_task SET state = 'waiting', retries = 0, errors = 0, losses = 0, resumes = $3, ending = NULL,
+         patch = NULL, duration_ms = NULL, not_before = NULL WHERE batch = $1 AND key = $2`,
+      [batch.id, key, resumes],
+    );
+  }
+  const isClosed = batch.state !== "open";
+  if (chosen.length > 0 || isClosed) await reopen(settling);
+  return chosen.length;
+}
+
+/** Everything that is not settled goes on. */
+async function reopen(settling: Settling): Promise<void> {
+  const { rows, queue, batch } = settling;
+  if (batch.state !== "open") await queue.open(rows, batch.id, batch.settings.leaseMs);
+  await rows.all("UPDATE batch SET state = 'open' WHERE id = $1", [batch.id]);
+  // Those that are queued in an open batch are in the queue already; in a closed one nothing is.
+  const states = batch.state === "open" ? "'waiting'" : "'waiting', 'queued'";
+  await rows.all(
+    `UPDATE batch_task SET needs = (SELECT count(*) FROM batch_need JOIN batch_task AS other
+         ON other.batch = batch_need.batch AND other.key = batch_need.needed
+         WHERE batch_need.batch = batch_task.batch AND batch_need.key = batch_task.key AND other.state <> 'done')
+     WHERE batch = $1 AND state IN (${states})`,
+    [batch.id],
+  );
+  const ready = await rows.all<{ task: string; not_before: number | null }>(
+    `SELECT task, not_before FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
+    [batch.id],
+  );
+  await enqueue(
+    settling,
+    ready.map(({ task, not_before: notBefore }) => queued(task, notBefore ?? undefined)),
+  );
+}

@@ -1,0 +1,138 @@
+import { grantFor, isLimited } from "./budget.ts";
+import { type BatchRow, readBatch } from "./batchrow.ts";
+import type { FleetDatabase, Rows } from "./database.ts";
+import type { QueuedTask, TaskQueue } from "./queue.ts";
+import { first, placesFrom } from "./rows.ts";
+import type { AttemptEnd, BatchState, TaskOutcome } from "./store.ts";
+import type { TaskEnding } from "./taskrow.ts";
+import { taskSchema } from "./task.ts";
+import type { Failures } from "./verdict.ts";
+
+/** The transaction in which a task is settled. */
+export type Settling = { rows: Rows; queue: TaskQueue; batch: BatchRow };
+
+type Settlement = { outcome: TaskOutcome; failures: Failures; end?: AttemptEnd };
+
+/** For good, unless somebody asks for another try: the task has an outcome, and those that wait for it go on. */
+export async function settle(settling: Settling, key: string, settlement: Settlement): Promise<void> {
+  const { rows, batch } = settling;
+  await record(rows, batch, key, settlement);
+  const { outcome } = settlement;
+  // A task that has reached a limit can go on from its last checkpoint.
+  if (outcome !== "limit") await forgetCheckpoints(rows, batch.id, key);
+  if (outcome === "done") await releaseThoseAfter(settling, key);
+  else await skipThoseAfter(rows, batch, [key]);
+  if (outcome === "failed" && !batch.settings.keepGoing) await closeBatch(settling, "halted");
+  if (outcome === "limit" && settlement.end?.kind === "budget") await closeBatch(settling, "budget");
+}
+
+async function record(rows: Rows, batch: BatchRow, key: string, { outcome, failures, end }: Settlement): Promise<void> {
+  const { retries, errors, losses } = failures;
+  await rows.all(
+    `UPDATE batch_task SET state = $3, retries = $4, errors = $5, losses = $6, duration_ms = $7, ending = $8, patch = $9,
+       resumes = $10, not_before = NULL
+     WHERE batch = $1 AND key = $2`,
+    [
+      batch.id,
+      key,
+      outcome,
+      retries,
+      errors,
+      losses,
+      end?.durationMs ?? null,
+      JSON.stringify(endingOf(end)),
+      end?.patch ?? null,
+      outcome === "limit" ? 1 : 0,
+    ],
+  );
+}
+
+function endingOf(end: AttemptEnd | undefined): TaskEnding {
+  return {
+    ...(end?.session !== undefined && { session: end.session }),
+    ...(end?.result !== undefined && { result: end.result }),
+    ...(end?.published !== undefined && { published: end.published }),
+  };
+}
+
+export async function forgetCheckpoints(rows: Rows, batch: string, key: string): Promise<void> {
+  await rows.all("DELETE FROM batch_checkpoint WHERE batch = $1 AND key = $2", [batch, key]);
+}
+
+const thoseAfter = "SELECT key FROM batch_need WHERE batch = $1 AND needed";
+
+async function releaseThoseAfter({ rows, queue, batch }: Settling, key: string): Promise<void> {
+  const released = await rows.all<{ key: string; needs: number; task: string }>(
+    `UPDATE batch_task SET needs = needs - 1 WHERE batch = $1 AND state = 'waiting' AND key IN (${thoseAfter} = $2)
+     RETURNING key, needs, task`,
+    [batch.id, key],
+  );
+  const ready = released.filter(({ needs }) => needs === 0);
+  // A batch that has been halted or cancelled meanwhile queues nothing.
+  if (ready.length === 0 || (await stateOf(rows, batch.id)) !== "open") return;
+  await enqueue(
+    { rows, queue, batch },
+    ready.map(({ task }) => queued(task)),
+  );
+}
+
+export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly QueuedTask[]): Promise<void> {
+  for (let at = 0; at < tasks.length; at += 500) {
+    const keys = tasks.slice(at, at + 500).map(({ key }) => key);
+    const where = `batch = $1 AND key IN (${placesFrom(2, keys)})`;
+    await rows.all(`UPDATE batch_task SET state = 'queued' WHERE ${where}`, [batch.id, ...keys]);
+  }
+  await queue.push(rows, batch.id, tasks, batch.settings.leaseMs);
+}
+
+export function queued(task: string, notBefore?: number): QueuedTask {
+  const { key, group, labels } = taskSchema.parse(JSON.parse(task));
+  return { key, group, labels, ...(notBefore !== undefined && { notBefore }) };
+}
+
+/** Also those that wait for the skipped ones, and so on. */
+async function skipThoseAfter(rows: Rows, batch: BatchRow, keys: readonly string[]): Promise<void> {
+  let settled = keys;
+  while (settled.length > 0) {
+    const skipped = await rows.all<{ key: string }>(
+      `UPDATE batch_task SET state = 'skipped' WHERE batch = $1 AND state = 'waiting'
+         AND key IN (${thoseAfter} IN (${placesFrom(2, settled)})) RETURNING key`,
+      [batch.id, ...settled],
+    );
+    settled = skipped.map(({ key }) => key);
+  }
+}
+
+/** No task of it begins any more. */
+async function closeBatch({ rows, queue, batch }: Settling, state: BatchState): Promise<void> {
+  const sql = "UPDATE batch SET state = $2 WHERE id = $1 AND state = 'open' RETURNING id";
+  if ((await rows.all(sql, [batch.id, state])).length > 0) await queue.clear(rows, batch.id);
+}
+
+/** To be called when the last settlement has been committed: two at once do not see each other. */
+export async function closeWhenOver(database: FleetDatabase, queue: TaskQueue, batch: string): Promise<void> {
+  const over = await database.all(
+    `UPDATE batch SET state = 'over' WHERE id = $1 AND state = 'open' AND NOT EXISTS (
+       SELECT 1 FROM batch_task WHERE batch = $1 AND state IN ('waiting', 'queued', 'running')) RETURNING id`,
+    [batch],
+  );
+  if (over.length > 0) await database.write((rows) => queue.close(rows, batch));
+}
+
+/** Nothing is left for another task, and nobody is running who might give something back. */
+export async function closeWhenSpent(database: FleetDatabase, queue: TaskQueue, id: string): Promise<void> {
+  await database.write(async (rows) => {
+    const batch = await readBatch(rows, id);
+    if (!isLimited(batch.settings) || (await hasOpenAttempts(rows, id))) return;
+    if (grantFor(batch.settings, batch.account, {}) === undefined) await closeBatch({ rows, queue, batch }, "budget");
+  });
+}
+
+async function hasOpenAttempts(rows: Rows, batch: string): Promise<boolean> {
+  const sql = "SELECT 1 AS found FROM batch_attempt WHERE batch = $1 AND kind = 'open' LIMIT 1";
+  return (await first(rows, sql, [batch])) !== undefined;
+}
+
+async function stateOf(rows: Rows, batch: string): Promise<BatchState | undefined> {
+  return (await first<{ state: BatchState }>(rows, "SELECT state FROM batch WHERE id = $1", [batch]))?.state;
+}

@@ -1,0 +1,364 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type {
+  AttemptEnd,
+  BatchSettings,
+  TaskClaim,
+  FleetStore,
+  Idle,
+  TaskResult,
+  WorkerIdentity,
+} from "../../lib/fleet/store.ts";
+import type { FleetTask } from "../../lib/fleet/task.ts";
+
+export type FleetUnderTest = {
+  open(): Promise<FleetStore>;
+  /** Makes the leases of a batch run out that were not kept up since this moment. */
+  expire(batch: string, key: string): Promise<void>;
+  leaseMs: number;
+};
+
+/** What holds for every store of tasks. `start` may say that there is none here. */
+export function describeFleetStore(name: string, start: () => Promise<FleetUnderTest & AsyncDisposable>): void {
+  describe(name, () => {
+    let under: FleetUnderTest & AsyncDisposable;
+    let store: FleetStore;
+    beforeAll(async () => {
+      under = await start();
+      store = await under.open();
+    });
+    afterAll(async () => {
+      await store[Symbol.asyncDispose]();
+      await under[Symbol.asyncDispose]();
+    });
+
+    const submit = async (tasks: readonly FleetTask[], settings: Partial<BatchSettings> = {}) => {
+      const id = newBatchId();
+      await store.submit(id, { ...defaults, leaseMs: under.leaseMs, ...settings }, tasks);
+      return id;
+    };
+    const claimed = async (batch: string, who = worker()) => {
+      const claim = await store.claim(who, batch);
+      if (!("task" in claim)) throw new Error("nothing to claim");
+      return claim;
+    };
+    const outcomes = async (batch: string) =>
+      Object.fromEntries((await resultsOf(store, batch)).map(({ key, state }) => [key, state]));
+
+    test("tasks are claimed in the order of their list, each once, and settled", async () => {
+      const batch = await submit([task("a"), task("b")]);
+      const [a, b] = [await claimed(batch), await claimed(batch)];
+      expect([a.task.key, b.task.key]).toEqual(["a", "b"]);
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
+      expect(await store.end(a, exit(0))).toEqual({ kind: "settled", outcome: "done" });
+      expect(await store.end(b, exit(3))).toEqual({ kind: "settled", outcome: "failed" });
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await store.overview(batch)).toMatchObject({ state: "halted", total: 2, counts: { done: 1, failed: 1 } });
+    });
+
+    test("a batch is over when its last task is settled", async () => {
+      const batch = await submit([task("a")]);
+      await store.end(await claimed(batch), exit(0));
+      expect(await store.overview(batch)).toMatchObject({ state: "over", counts: { done: 1 } });
+    });
+
+    for (const [code, outcome] of [
+      [0, "done"],
+      [2, "failed"],
+      [3, "failed"],
+      [5, "limit"],
+      [6, "failed"],
+      [8, "failed"],
+      [124, "limit"],
+    ] as const)
+      test(`exit ${code} settles a task as ${outcome}`, async () => {
+        const batch = await submit([task("a")]);
+        expect(await store.end(await claimed(batch), exit(code))).toEqual({ kind: "settled", outcome });
+      });
+
+    for (const code of [1, 12, 70, 137])
+      test(`exit ${code} gives a task one more try, from its beginning`, async () => {
+        const batch = await submit([task("a")]);
+        expect(await store.end(await claimed(batch), exit(code))).toEqual({ kind: "retried", notBefore: 0 });
+        const second = await claimed(batch);
+        expect(second).toMatchObject({ attempt: 2, resumes: false });
+        expect(await store.end(second, exit(code))).toEqual({ kind: "settled", outcome: "poison" });
+        expect(await store.overview(batch)).toMatchObject({ state: "over" });
+      });
+
+    test("exit 9 waits for the time that the provider names, and its group waits in all batches", async () => {
+      const group = newBatchId();
+      const [one, two] = [await submit([task("a", { group })]), await submit([task("b", { group }), task("c")])];
+      const notBefore = Date.now() + 3_600_000;
+      const end = { ...exit(9), retryAt: notBefore };
+      expect(await store.end(await claimed(one), end)).toEqual({ kind: "retried", notBefore });
+      expect(await store.claim(worker(), one)).toEqual({ isOver: false });
+      expect((await claimed(two)).task.key).toBe("c");
+      expect((await store.overview(two)).paused).toContainEqual({ group, until: notBefore });
+    });
+
+    test("a provider that stays unavailable makes a task poison when its retries are used up", async () => {
+      const batch = await submit([task("a", { group: newBatchId() })], { retries: 2 });
+      const end = () => ({ ...exit(9), retryAt: Date.now() - 1 });
+      for (let retry = 0; retry < 2; retry++)
+        expect(await store.end(await claimed(batch), end())).toMatchObject({ kind: "retried" });
+      expect(await store.end(await claimed(batch), end())).toEqual({ kind: "settled", outcome: "poison" });
+    });
+
+    for (const kind of ["fault", "stopped"] as const)
+      test(`an attempt that ended by a ${kind} costs its task nothing`, async () => {
+        const batch = await submit([task("a")]);
+        for (let round = 1; round < 6; round++) {
+          const claim = await claimed(batch);
+          expect(claim).toMatchObject({ attempt: round, resumes: round > 1 });
+          expect(await store.end(claim, { ...exit(7), kind })).toEqual({ kind: "returned" });
+        }
+        await store.end(await claimed(batch), exit(0));
+        expect(await outcomes(batch)).toEqual({ a: "done" });
+      });
+
+    test("a task goes to another worker when its own is silent, whose settlement is then refused", async () => {
+      const batch = await submit([task("a")]);
+      const first = await claimed(batch);
+      await under.expire(batch, "a");
+      const second = await claimed(batch);
+      expect(second).toMatchObject({ attempt: 2, resumes: true });
+      await store.end(second, { ...exit(0), result: { text: "second" }, patch: bytes("second") });
+      const before = await resultsOf(store, batch);
+      const late = { ...exit(0, 7), result: { text: "first" }, patch: bytes("first") };
+      expect(await store.end(first, late)).toEqual({ kind: "superseded" });
+      const [after] = await resultsOf(store, batch);
+      expect(after).toMatchObject({ state: "done", result: { text: "second" } });
+      expect(after?.attempts.map(({ kind }) => kind)).toEqual(["superseded", "settled"]);
+      expect(before[0]?.attempts.map(({ kind }) => kind)).toEqual(["lost", "settled"]);
+      expect(text(await store.patch(batch, "a"))).toBe("second");
+    });
+
+    test("a heartbeat keeps a task and finds out that it was lost", async () => {
+      const batch = await submit([task("a")]);
+      const who = worker();
+      const claim = await claimed(batch, who);
+      const spent = { costUsd: 0.5, tokens: 10 };
+      expect(await store.keep(who, new Map([[claim, spent]]))).toEqual(new Map([[claim, "held"]]));
+      expect((await store.overview(batch)).spent).toEqual(spent);
+      await under.expire(batch, "a");
+      await claimed(batch);
+      expect(await store.keep(who, new Map([[claim, spent]]))).toEqual(new Map([[claim, "lost"]]));
+    });
+
+    test("a task that two workers have not survived is poison, and the others go on", async () => {
+      const batch = await submit([task("bad"), task("good")]);
+      for (let death = 0; death < 2; death++) {
+        const claim = await claimed(batch);
+        expect(claim.task.key).toBe("bad");
+        await under.expire(batch, "bad");
+      }
+      await store.end(await claimed(batch), exit(0));
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await outcomes(batch)).toEqual({ bad: "poison", good: "done" });
+      const [bad] = await resultsOf(store, batch);
+      expect(bad?.attempts.map(({ kind }) => kind)).toEqual(["lost", "lost"]);
+    });
+
+    test("a task waits for those that it names, and is skipped when one of them is not done", async () => {
+      const tasks = [task("c", { after: ["a", "b"] }), task("a"), task("b"), task("e", { after: ["d"] })];
+      const batch = await submit([...tasks, task("d", { after: ["bad"] }), task("bad")], { keepGoing: true });
+      const keys: string[] = [];
+      for (;;) {
+        const claim = await store.claim(worker(), batch);
+        if (!("task" in claim)) break;
+        keys.push(claim.task.key);
+        await store.end(claim, exit(claim.task.key === "bad" ? 3 : 0));
+      }
+      expect(keys.sort()).toEqual(["a", "b", "bad", "c"]);
+      expect(await outcomes(batch)).toEqual({
+        a: "done",
+        b: "done",
+        c: "done",
+        bad: "failed",
+        d: "skipped",
+        e: "skipped",
+      });
+    });
+
+    test("after a failure nothing begins, what runs may end, and a retry goes on with the rest", async () => {
+      const batch = await submit([task("a"), task("b"), task("c")]);
+      const [a, b] = [await claimed(batch), await claimed(batch)];
+      await store.end(a, exit(8));
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await store.end(b, exit(0))).toMatchObject({ outcome: "done" });
+      expect(await outcomes(batch)).toEqual({ a: "failed", b: "done", c: "queued" });
+      expect(await store.retry(batch, { outcomes: ["failed"] })).toBe(1);
+      expect((await claimed(batch)).attempt).toBe(2);
+      expect((await claimed(batch)).task.key).toBe("c");
+    });
+
+    test("a batch that keeps going begins other tasks after a failure", async () => {
+      const batch = await submit([task("a"), task("b")], { keepGoing: true });
+      await store.end(await claimed(batch), exit(8));
+      expect((await claimed(batch)).task.key).toBe("b");
+    });
+
+    test("a cancelled batch settles what waits at once and what runs at its end", async () => {
+      const batch = await submit([task("a"), task("b"), task("c", { after: ["b"] })]);
+      const who = worker();
+      const claim = await claimed(batch, who);
+      expect(await store.cancel(batch)).toBe(3);
+      expect(await store.keep(who, new Map([[claim, nothing]]))).toEqual(new Map([[claim, "cancelled"]]));
+      expect(await store.end(claim, { ...exit(143), kind: "stopped" })).toMatchObject({ outcome: "cancelled" });
+      expect(await outcomes(batch)).toEqual({ a: "cancelled", b: "cancelled", c: "cancelled" });
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await store.retry(batch, { outcomes: ["cancelled"], keys: ["b"] })).toBe(1);
+      expect((await claimed(batch)).task.key).toBe("b");
+    });
+
+    test("a task that reached a limit goes on from its checkpoints when it is retried", async () => {
+      const batch = await submit([task("a")]);
+      const claim = await claimed(batch);
+      const part = { version: 1, from: 0, items: bytes("items"), patch: bytes("patch") };
+      expect(await store.checkpoint(claim, part)).toBe(true);
+      expect(await store.checkpoint(claim, { ...part, from: 3, patch: bytes("newer") })).toBe(true);
+      await store.end(claim, exit(5));
+      await store.retry(batch, { outcomes: ["limit"] });
+      const again = await claimed(batch);
+      expect(again.resumes).toBe(true);
+      const found = await store.checkpoints(again);
+      expect(found.map(({ from, items, patch }) => [from, text(items), text(patch)])).toEqual([
+        [0, "items", ""],
+        [3, "items", "newer"],
+      ]);
+      await store.end(again, exit(0));
+      expect(await store.checkpoints(again)).toEqual([]);
+      expect(await store.checkpoint(again, part)).toBe(false);
+    });
+
+    test("a worker takes only tasks whose labels it has", async () => {
+      const batch = await submit([task("a", { labels: ["gpu", "big"] }), task("b", { labels: ["gpu"] }), task("c")]);
+      expect((await claimed(batch, worker(["big"]))).task.key).toBe("c");
+      expect((await claimed(batch, worker(["gpu"]))).task.key).toBe("b");
+      expect(await store.claim(worker(["gpu"]), batch)).toEqual({ isOver: false });
+      expect((await claimed(batch, worker(["big", "gpu", "x"]))).task.key).toBe("a");
+    });
+
+    test("a worker of any batch finishes the oldest one first", async () => {
+      const [one, two] = [await submit([task("a")]), await submit([task("b")])];
+      const label = newBatchId();
+      const keys: string[] = [];
+      for (let claims = 0; claims < 500 && !keys.includes(two); claims++) {
+        const claim = await store.claim(worker([label]));
+        if (!("task" in claim)) break;
+        keys.push(claim.batch);
+        await store.end(claim, exit(0));
+      }
+      expect(keys.indexOf(one)).toBeGreaterThan(-1);
+      expect(keys.indexOf(one)).toBeLessThan(keys.indexOf(two));
+    });
+
+    test("results come in the order of the list with everything that attempts have left", async () => {
+      const tasks = Array.from({ length: 450 }, (_, at) => task(`t${at}`));
+      const batch = await submit(tasks);
+      const claim = await claimed(batch);
+      const end: AttemptEnd = {
+        ...exit(0, 5),
+        session: "s",
+        result: { text: "hi", nested: [1] },
+        published: { branch: "b", commit: "c" },
+        patch: new Uint8Array([0, 255, 10]),
+      };
+      await store.end(claim, end);
+      const results = await resultsOf(store, batch);
+      expect(results.map(({ key }) => key)).toEqual(tasks.map(({ key }) => key));
+      expect(results[0]).toMatchObject({
+        state: "done",
+        session: "s",
+        result: { text: "hi", nested: [1] },
+        hasPatch: true,
+        durationMs: 1,
+        published: { branch: "b", commit: "c" },
+        spent: { costUsd: 5, tokens: 500 },
+      });
+      expect(await store.patch(batch, "t0")).toEqual(new Uint8Array([0, 255, 10]));
+      expect(await store.patch(batch, "t1")).toBeUndefined();
+    });
+
+    test("a prefix is enough for the id of a batch, if it is the only one", async () => {
+      const batch = await submit([task("a")]);
+      expect(await store.find(batch.slice(0, -1))).toBe(batch);
+      expect(store.find("nowhere")).rejects.toMatchObject({ code: "batch_not_found" });
+      expect(store.overview("nowhere")).rejects.toMatchObject({ code: "batch_not_found" });
+      expect(store.find("")).rejects.toMatchObject({ code: "batch_not_found" });
+    });
+
+    test("a second batch with the same id is refused, and nothing of it stored", async () => {
+      const batch = await submit([task("a")]);
+      expect(store.submit(batch, defaults, [task("b")])).rejects.toThrow();
+      expect(await outcomes(batch)).toEqual({ a: "queued" });
+    });
+
+    test("attempts share a budget: each gets a part, and more as long as there is some", async () => {
+      const batch = await submit([task("a", { maxCost: 6 }), task("b", { maxCost: 6 }), task("c")], { maxCost: 10 });
+      const a = await claimed(batch);
+      const b = await claimed(batch);
+      expect([a.grant, b.grant]).toEqual([{ costUsd: 6 }, { costUsd: 4 }]);
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
+      expect(await store.grantMore(b, { costUsd: 4, tokens: 0 })).toBeUndefined();
+      await store.end(a, exit(0, 1));
+      expect(await store.grantMore(b, { costUsd: 4, tokens: 0 })).toEqual({ costUsd: 2 });
+      await store.end(b, exit(0, 6));
+      const c = await claimed(batch);
+      expect(c.grant).toEqual({ costUsd: 3 });
+      expect(await store.end(c, { ...exit(5, 3), kind: "budget" })).toMatchObject({ outcome: "limit" });
+      expect(await store.overview(batch)).toMatchObject({ spent: { costUsd: 10 }, reserved: { costUsd: 0 } });
+    });
+
+    test("when the budget is spent nothing begins, and what is left stays in the list", async () => {
+      const batch = await submit([task("a"), task("b")], { maxCost: 1, keepGoing: true });
+      await store.end(await claimed(batch), exit(0, 1));
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { done: 1, queued: 1 } });
+    });
+
+    test("a lost attempt is charged what it could have spent, until it says what it has", async () => {
+      const batch = await submit([task("a", { maxCost: 4 })], { maxCost: 10 });
+      const first = await claimed(batch);
+      await under.expire(batch, "a");
+      const second = await claimed(batch);
+      expect((await store.overview(batch)).spent.costUsd).toBe(4);
+      await store.end(first, exit(143, 1));
+      await store.end(second, exit(0, 2));
+      expect((await store.overview(batch)).spent.costUsd).toBe(3);
+    });
+  });
+}
+
+export async function resultsOf(store: FleetStore, batch: string): Promise<TaskResult[]> {
+  return await Array.fromAsync(store.results(batch));
+}
+
+export const defaults: BatchSettings = { retries: 3, keepGoing: false, transcripts: "redacted", leaseMs: 30_000 };
+
+let batches = 0;
+
+/** In the order of their making, as those of koda are. */
+export const newBatchId = () => `b${String(batches++).padStart(4, "0")}${crypto.randomUUID().slice(0, 6)}`;
+
+export function task(key: string, fields: Partial<FleetTask> = {}): FleetTask {
+  return { key, prompt: `do ${key}`, args: [], after: [], group: "default", labels: [], ...fields };
+}
+
+/** A worker whose process is this one, so that it never looks dead. */
+export function worker(labels: readonly string[] = []): WorkerIdentity {
+  const id = crypto.randomUUID();
+  return { id, pid: process.pid, started: "", host: "here", machine: "", version: "1", labels, concurrency: 1 };
+}
+
+export function exit(code: number, costUsd = 0): AttemptEnd {
+  return { exit: code, kind: "exit", spent: { costUsd, tokens: costUsd * 100 }, durationMs: 1 };
+}
+
+export function isClaim(found: TaskClaim | Idle): found is TaskClaim {
+  return "task" in found;
+}
+
+const nothing = { costUsd: 0, tokens: 0 };
+const bytes = (value: string) => new TextEncoder().encode(value);
+const text = (value: Uint8Array | undefined) => new TextDecoder().decode(value);
