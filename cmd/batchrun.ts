@@ -12,7 +12,7 @@ import { openBatchStore } from "./batchstore.ts";
 import { checkedList, submitList } from "./batchsubmit.ts";
 import { summaryLines } from "./batchsummary.ts";
 import { batchEnd, BatchReport } from "./batchtold.ts";
-import { work } from "./batchwork.ts";
+import { workOnTasks } from "./fleetworker.ts";
 import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
 
@@ -52,17 +52,41 @@ type Running = { store: FleetStore; id: string; report: BatchReport; options: Ru
 async function workOn({ store, id, report, options }: Running, stopper: Stopper): Promise<number> {
   const settlements = new Settlements(store, id);
   let telling = Promise.resolve();
+  const tellSettled = async () => {
+    for await (const end of settlements.fresh()) await report.event(end);
+  };
   const note = (event: FleetEvent) => {
-    if (event.type === "task.end" && !settlements.isNew(event)) return;
-    telling = telling.then(() => report.event(event));
+    // The event of a last attempt does not know what those before it have cost.
+    const isWhole = event.type !== "task.end" || event.attempts === 1;
+    if (event.type === "task.end" && isWhole && !settlements.isNew(event)) return;
+    telling = telling.then(() => (isWhole ? report.event(event) : tellSettled()));
     telling.catch((error: unknown) => stopper.controller.abort(error));
   };
-  for await (const _ of settlements.fresh()) continue;
+  await settlements.skip();
   using _ = showing({ store, id, report });
-  const exit = await work({ store, batch: id, options, stopper, note });
+  const { jobs = 1, keep, publishCommand, noSandbox } = options;
+  const work = {
+    store,
+    batch: id,
+    jobs,
+    labels: await labelsOf(store, id),
+    keep,
+    publishCommand,
+    noSandbox,
+    stopper,
+    note,
+  };
+  const { exit } = await workOnTasks(work);
   await telling;
-  for await (const end of settlements.fresh()) await report.event(end);
+  await tellSettled();
   return exit;
+}
+
+/** This process takes every task, so it has all labels. */
+async function labelsOf(store: FleetStore, id: string): Promise<string[]> {
+  const labels = new Set<string>();
+  for await (const { task } of store.results(id)) for (const label of task.labels) labels.add(label);
+  return [...labels];
 }
 
 const betweenShowsMs = 1_000;

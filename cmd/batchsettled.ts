@@ -25,6 +25,11 @@ export class Settlements {
     return true;
   }
 
+  /** Those that are settled by now are not told of. */
+  async skip(): Promise<void> {
+    for await (const _ of this.fresh()) continue;
+  }
+
   async *fresh(): AsyncGenerator<SettledEvent, void> {
     for await (const result of this.#store.results(this.#batch)) {
       const end = endOf(this.#batch, rowOf(result));

@@ -71,8 +71,10 @@ function noteOf(event: Exclude<FleetEvent, SettledEvent>): string | undefined {
       return `retry  ${event.key}: ${event.error?.message ?? `exit ${event.exit}`} (again at ${event.not_before})`;
     case "task.note":
       return `note  ${event.key}: ${event.message}`;
+    case "worker.note":
+      return `koda: ${event.message}`;
     case "worker.stop":
-      return `koda: this worker takes no more tasks: ${event.why}`;
+      return event.exit === undefined ? undefined : `koda: this worker takes no more tasks: ${event.why}`;
     case "task.superseded":
       return `note  ${event.key}: another worker has the task, and this attempt does not count`;
     case "batch.start":

@@ -32,6 +32,7 @@ function handlers(signals: () => Stopper): Handlers {
     "batch retry": async (options) => (await import("./batch.ts")).retryBatch(options),
     "batch results": async (options) => (await import("./batchresults.ts")).batchResults(options),
     "batch merge": async (options) => (await import("./batchresults.ts")).mergeResults(options),
+    worker: async (options, stopper = signals()) => (await import("./worker.ts")).work(options, stopper),
     "session list": async (options) => (await import("./session.ts")).listSessions(options),
     "session show": async (options) => (await import("./session.ts")).showSession(options),
     "session export": async (options) => (await import("./session.ts")).exportDocument(options),

@@ -5,6 +5,7 @@ import { batchCommands } from "./commands/batch.ts";
 import { mcpCommands } from "./commands/mcp.ts";
 import { runCommands } from "./commands/run.ts";
 import { sessionCommands } from "./commands/session.ts";
+import { workerCommands } from "./commands/worker.ts";
 
 /**
  * A positional argument. Only the last ones may be optional. With `line`, which only the last may have, it is a whole
@@ -47,6 +48,7 @@ export const commands = {
   ...runCommands,
   ...batchCommands,
   ...sessionCommands,
+  ...workerCommands,
   sandbox: {
     about: "Run a command in the sandbox that the model's commands get",
     details:

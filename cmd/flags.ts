@@ -363,7 +363,9 @@ export const workFlags = {
     keep: { about: "Keep the directories that the tasks worked in" },
     "publish-command": {
       value: value.shellCommand,
-      about: "Run CMD after a branch was pushed, with your own rights; it reads a JSON object. It may run twice",
+      about:
+        "Run CMD with your own rights after the branch of a task is pushed; it has KODA_BRANCH, KODA_COMMIT, KODA_BATCH, " +
+        "KODA_KEY, KODA_REPO and KODA_TREE",
     },
   }),
   ...sandbox,

@@ -70,8 +70,8 @@ const fleetEvents = [
       outcome: z.enum(outcomes),
       exit: z.int().exactOptional().describe("The exit code of the last attempt; absent when there was none"),
       error,
-      cost_usd: money.exactOptional().describe("What its attempts cost; absent when unknown"),
-      tokens: count.describe("The tokens of its attempts"),
+      cost_usd: money.exactOptional().describe("What the last attempt cost; absent when there was none"),
+      tokens: count.describe("The tokens of the last attempt"),
       duration_ms: money.describe("How long the last attempt took"),
       attempts: count,
       published: z
@@ -80,6 +80,9 @@ const fleetEvents = [
         .describe("The branch that was pushed"),
     })
     .describe("A task is settled"),
+  z
+    .strictObject({ type: z.literal("worker.note"), worker: z.string(), message: z.string() })
+    .describe("Something that people should know of a worker, such as a store that it cannot reach"),
   z
     .strictObject({
       type: z.literal("worker.stop"),
