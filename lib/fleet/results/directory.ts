@@ -1,5 +1,5 @@
 import { closeSync, constants, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { z } from "zod";
 import { readJson } from "../../config/json.ts";
 import { errnoOf, KodaError, reasonOf } from "../../errors.ts";
@@ -42,7 +42,7 @@ export async function writeResults(path: string, heading: ResultsHeading, result
 
 /** Replaces a file of the directory, whatever has the name now. */
 function put(path: string, name: string, content: string | Uint8Array): void {
-  using directory = HeldDirectory.open(path);
+  using directory = HeldDirectory.open(resolve(path));
   putFile({ directory, name }, Buffer.from(content), { mode: 0o666 });
 }
 
