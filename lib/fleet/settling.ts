@@ -93,7 +93,8 @@ export async function queueAgain(
   );
   if (!resumes) await forgetCheckpoints(rows, batch.id, key);
   // A batch that is closed keeps it until somebody asks for another try.
-  if (stored !== undefined && batch.state === "open") await enqueue(settling, [queued(stored.task, notBefore)]);
+  if (stored !== undefined && batch.state === "open")
+    await enqueue(settling, [queued(stored.task, { notBefore, hasBegun: resumes })]);
 }
 
 export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly QueuedTask[]): Promise<void> {
@@ -105,9 +106,11 @@ export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly 
   await queue.push(rows, batch.id, tasks, batch.settings.leaseMs);
 }
 
-export function queued(task: string, notBefore?: number): QueuedTask {
+type When = { notBefore?: number | undefined; hasBegun?: boolean };
+
+export function queued(task: string, { notBefore, hasBegun = false }: When = {}): QueuedTask {
   const { key, group, labels } = taskSchema.parse(JSON.parse(task));
-  return { key, group, labels, ...(notBefore !== undefined && { notBefore }) };
+  return { key, group, labels, hasBegun, ...(notBefore !== undefined && { notBefore }) };
 }
 
 /** Also those that wait for the skipped ones, and so on. Returns how many. */
