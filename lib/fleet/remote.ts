@@ -9,7 +9,7 @@ import type { FleetStore } from "./store.ts";
 
 const patienceMs = { worker: 180_000, client: 10_000 } as const;
 
-type RemoteOptions = {
+export type RemoteOptions = {
   role: "worker" | "client";
   note: (text: string) => void;
   /** The most connections for koda's own tables, to which comes one for pg-boss. */
