@@ -97,10 +97,13 @@ export function batchTables({ real, bytes, end }: ColumnTypes): string {
   )${end};`;
 }
 
-/** The queue of SQLite, whose workers are all on one machine. A job that somebody holds has an owner. */
+/**
+ * The queue of SQLite, whose workers are all on one machine. A job that somebody holds has an owner. An id is never used
+ * again, so that a late worker has no right to another job.
+ */
 export const jobTable = `
   CREATE TABLE batch_job (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     batch TEXT NOT NULL REFERENCES batch ON DELETE CASCADE,
     key TEXT NOT NULL,
     grp TEXT NOT NULL,

@@ -9,6 +9,8 @@ import type {
   WorkerIdentity,
 } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
+import { spendTogether } from "./fleetbudget.ts";
+import { walkFleet } from "./fleetwalk.ts";
 
 export type FleetUnderTest = {
   open(): Promise<FleetStore>;
@@ -147,12 +149,13 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
 
     test("a task that two workers have not survived is poison, and the others go on", async () => {
       const batch = await submit([task("bad"), task("good")]);
-      for (let death = 0; death < 2; death++) {
-        const claim = await claimed(batch);
-        expect(claim.task.key).toBe("bad");
-        await under.expire(batch, "bad");
-      }
-      await store.end(await claimed(batch), exit(0));
+      expect((await claimed(batch)).task.key).toBe("bad");
+      await under.expire(batch, "bad");
+      const good = await claimed(batch);
+      expect((await claimed(batch)).task.key).toBe("bad");
+      await under.expire(batch, "bad");
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
+      await store.end(good, exit(0));
       expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await outcomes(batch)).toEqual({ bad: "poison", good: "done" });
       const [bad] = await resultsOf(store, batch);
@@ -184,8 +187,9 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
       const batch = await submit([task("a"), task("b"), task("c")]);
       const [a, b] = [await claimed(batch), await claimed(batch)];
       await store.end(a, exit(8));
-      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
       expect(await store.end(b, exit(0))).toMatchObject({ outcome: "done" });
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await outcomes(batch)).toEqual({ a: "failed", b: "done", c: "queued" });
       expect(await store.retry(batch, { outcomes: ["failed"] })).toBe(1);
       expect((await claimed(batch)).attempt).toBe(2);
@@ -317,6 +321,22 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
       expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { done: 1, queued: 1 } });
     });
 
+    test(`random workers settle each task once and account for every attempt: ${walks} batches`, async () => {
+      for (let seed = firstSeed; seed < firstSeed + walks; seed++)
+        expect({ seed, problems: await walkFleet({ store, ...under, seed }) }).toEqual({ seed, problems: [] });
+    }, 600_000);
+
+    test(`fifty workers at once keep to a budget and use it up: ${trials} times`, async () => {
+      for (let seed = firstSeed; seed < firstSeed + trials; seed++) {
+        const { spent, maxCost, mostSpent, state, done } = await spendTogether(store, under.leaseMs, seed);
+        expect(spent).toBeLessThanOrEqual(mostSpent);
+        expect(spent).toBeGreaterThan(maxCost * 0.9);
+        expect(state).toBe("budget");
+        // Not all of it was spent on what never got to its end.
+        expect(done).toBeGreaterThan(10);
+      }
+    }, 600_000);
+
     test("a lost attempt is charged what it could have spent, until it says what it has", async () => {
       const batch = await submit([task("a", { maxCost: 4 })], { maxCost: 10 });
       const first = await claimed(batch);
@@ -329,6 +349,11 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
     });
   });
 }
+
+/** KODA_SEQUENCES=1000 tries more of them, and KODA_SEED begins with another one. */
+const walks = Number(process.env.KODA_SEQUENCES ?? 25);
+const trials = Number(process.env.KODA_SEQUENCES ?? 2);
+const firstSeed = Number(process.env.KODA_SEED ?? 1);
 
 export async function resultsOf(store: FleetStore, batch: string): Promise<TaskResult[]> {
   return await Array.fromAsync(store.results(batch));
