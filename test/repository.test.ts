@@ -62,7 +62,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   worktree: ["async", "config", "files", "git", "sandbox", "tools"],
   tools: "async config egress files git model sandbox session shell trust".split(" "),
   agents: ["config", "files", "session"],
-  fleet: ["async", "session"],
+  fleet: ["async", "config", "session"],
   session: ["config", "model", "shell", "system"],
   // Of egress the proxies that fetch obeys; of shell the processes of a key's program, and which variables are secret.
   model: ["config", "egress", "files", "shell", "system"],
