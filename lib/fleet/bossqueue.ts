@@ -68,7 +68,11 @@ export class BossQueue implements TaskQueue {
 
   async push(rows: Rows, batch: string, tasks: readonly QueuedTask[], leaseMs: number): Promise<void> {
     const boss = await this.#boss();
-    const ordered = tasks.map((task, at) => ({ ...task, priority: -at, name: queueNameOf(batch, task.labels) }));
+    const ordered = tasks.map((task, at) => ({
+      ...task,
+      priority: task.hasBegun === true ? 1 : -at,
+      name: queueNameOf(batch, task.labels),
+    }));
     for (const [name, queued] of Map.groupBy(ordered, (task) => task.name)) {
       const isNew = await rows.all(
         "INSERT INTO batch_queue (batch, name, labels) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING RETURNING name",
