@@ -51,9 +51,15 @@ export async function readBatches(rows: Rows): Promise<BatchRow[]> {
   return stored.map(decodeBatch);
 }
 
-/** Oldest first: a worker of any batch finishes what has begun. */
-export async function openBatches(rows: Rows): Promise<BatchRow[]> {
-  const stored = await rows.all<Stored>("SELECT * FROM batch WHERE state = 'open' ORDER BY submitted_at, id");
+/**
+ * Those in which something may begin or has not ended yet. Oldest first: a worker of any batch finishes what has
+ * begun.
+ */
+export async function liveBatches(rows: Rows): Promise<BatchRow[]> {
+  const stored = await rows.all<Stored>(
+    `SELECT * FROM batch WHERE state = 'open' OR id IN (SELECT batch FROM batch_attempt WHERE kind = 'open')
+     ORDER BY submitted_at, id`,
+  );
   return stored.map(decodeBatch);
 }
 

@@ -2,16 +2,16 @@ import { closeAttempt, lockAccount, mostSpentBy, reserveGrant } from "./account.
 import { type BatchRow, readBatch } from "./batchrow.ts";
 import { isLimited } from "./budget.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
-import { closeWhenSpent, settle } from "./settling.ts";
+import { closeWhenSpent, queueAgain, settle, type Settling } from "./settling.ts";
 import type { Taken, TaskQueue } from "./queue.ts";
 import type { TaskClaim, Spending, WorkerIdentity } from "./store.ts";
 import { readTask, type TaskRow } from "./taskrow.ts";
-import { type Failures, mostLosses } from "./verdict.ts";
+import { mostLosses } from "./verdict.ts";
 
 type Claiming = { database: FleetDatabase; queue: TaskQueue; worker: WorkerIdentity; paused: readonly string[] };
 
-/** What one look at the queue has come to: a task, one that turned out to be settled, or nothing. */
-type Look = TaskClaim | "settled" | undefined;
+/** What one look at the queue has come to: a task, one that was put in order and is no claim, or nothing. */
+type Look = TaskClaim | "again" | undefined;
 
 /** Undoes the look: what was taken is in the queue again, untouched. */
 class NotNow extends Error {}
@@ -20,7 +20,7 @@ class NotNow extends Error {}
 export async function claimFrom(claiming: Claiming, batch: BatchRow): Promise<TaskClaim | undefined> {
   for (;;) {
     const look = await lookOnce(claiming, batch);
-    if (look !== "settled") return look;
+    if (look !== "again") return look;
   }
 }
 
@@ -32,12 +32,10 @@ async function lookOnce({ database, queue, worker, paused }: Claiming, found: Ba
       const taken = await queue.take(rows, batch.id, worker, paused);
       if (taken === undefined) return undefined;
       const row = await readTask(rows, batch.id, taken.key);
-      if (row === undefined || (row.state !== "queued" && row.state !== "running")) throw new NotNow();
-      const failures = await countLoss(rows, batch, row);
-      if (failures.losses < mostLosses) return await begin({ rows, batch, worker }, { taken, row, failures });
+      if (row?.state === "queued" && batch.state === "open") return await begin({ rows, batch, worker }, taken, row);
       await queue.complete(rows, batch.id, taken.ticket);
-      await settle({ rows, queue, batch }, row.task.key, { outcome: "poison", failures });
-      return "settled";
+      if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
+      return "again";
     });
   } catch (error) {
     if (!(error instanceof NotNow)) throw error;
@@ -46,35 +44,38 @@ async function lookOnce({ database, queue, worker, paused }: Claiming, found: Ba
   }
 }
 
-/** A task that is running and in the queue all the same was lost by its worker. */
-async function countLoss(rows: Rows, batch: BatchRow, { state, task: { key }, attempts, failures }: TaskRow) {
-  if (state !== "running") return failures;
+/**
+ * A task that is running and in the queue all the same was lost by its worker. By itself, whether or not the task can
+ * begin again at once: what was set aside for it may be what others wait for.
+ */
+async function recordLoss(settling: Settling, { task, attempts, ...row }: TaskRow): Promise<void> {
+  const { rows, batch } = settling;
+  const { key } = task;
   const spent = await mostSpentBy(rows, batch.id, key, attempts);
   if (spent.isOpen)
     await closeAttempt(rows, { batch, key, attempt: attempts }, { kind: "lost", spent, endedAt: Date.now() });
-  return { ...failures, losses: failures.losses + 1 };
+  const failures = { ...row.failures, losses: row.failures.losses + 1 };
+  if (batch.state === "cancelled") await settle(settling, key, { outcome: "cancelled", failures });
+  else if (failures.losses >= mostLosses) await settle(settling, key, { outcome: "poison", failures });
+  else await queueAgain(settling, key, { failures, notBefore: 0, resumes: true });
 }
-
-type Beginning = { taken: Taken; row: TaskRow; failures: Failures };
 
 async function begin(
   { rows, batch, worker }: { rows: Rows; batch: BatchRow; worker: WorkerIdentity },
-  { taken, row, failures }: Beginning,
+  { ticket }: Taken,
+  { task, attempts, resumes }: TaskRow,
 ): Promise<TaskClaim> {
-  const { task } = row;
-  const attempt = row.attempts + 1;
+  const attempt = attempts + 1;
   const grant = await reserveGrant(rows, batch, task);
   if (grant === undefined) throw new NotNow();
   const changed = await rows.all(
-    `UPDATE batch_task SET state = 'running', attempts = $3, losses = $4
-     WHERE batch = $1 AND key = $2 AND state IN ('queued', 'running') RETURNING key`,
-    [batch.id, task.key, attempt, failures.losses],
+    "UPDATE batch_task SET state = 'running', attempts = $3 WHERE batch = $1 AND key = $2 AND state = 'queued' RETURNING key",
+    [batch.id, task.key, attempt],
   );
   // Cancelled while it was being taken.
   if (changed.length === 0) throw new NotNow();
   await insertAttempt(rows, { batch, task, attempt, worker, grant });
-  const resumes = row.resumes || row.state === "running";
-  return { batch: batch.id, task, attempt, settings: batch.settings, resumes, grant, ticket: taken.ticket };
+  return { batch: batch.id, task, attempt, settings: batch.settings, resumes, grant, ticket };
 }
 
 type NewAttempt = {

@@ -1,10 +1,10 @@
-import { closeAttempt, lockAccount } from "./account.ts";
+import { closeAttempt, lockAccount, moreFor } from "./account.ts";
 import { readBatch } from "./batchrow.ts";
 import { isLimited } from "./budget.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import type { TaskQueue } from "./queue.ts";
 import { first } from "./rows.ts";
-import { closeWhenOver, enqueue, forgetCheckpoints, queued, settle, type Settling } from "./settling.ts";
+import { closeWhenOver, queueAgain, settle, type Settling } from "./settling.ts";
 import type { AttemptEnd, TaskClaim, Settled } from "./store.ts";
 import { encodeFailure, readTask, type TaskRow } from "./taskrow.ts";
 import { unavailableExit, type TaskVerdict, verdictOn } from "./verdict.ts";
@@ -30,7 +30,9 @@ export async function endAttempt(
       failures,
       retries: batch.settings.retries,
       isCancelled: batch.state === "cancelled",
-      othersSpend: await othersSpend(rows, claim),
+      mayGetMore:
+        end.kind === "budget" &&
+        ((await othersSpend(rows, claim)) || (await moreFor(rows, batch, claim, end.spent)) !== undefined),
       now: Date.now(),
     });
     return await carryOut({ rows, queue, batch }, { claim, end, row, verdict });
@@ -54,26 +56,11 @@ async function carryOut(settling: Settling, { claim, end, row, verdict }: Ended)
       return { kind: "retried", notBefore: verdict.notBefore };
     case "return":
       await noteEnd(settling, claim, { end, kind: "returned" });
-      await queueAgain(settling, key, { ...verdict, failures: row.failures, resumes: true });
+      await queueAgain(settling, key, { failures: row.failures, notBefore: 0, resumes: true });
       return { kind: "returned" };
     default:
       return verdict satisfies never;
   }
-}
-
-type Again = Pick<Extract<TaskVerdict, { kind: "retry" }>, "failures" | "notBefore" | "resumes">;
-
-async function queueAgain(settling: Settling, key: string, { failures, notBefore, resumes }: Again): Promise<void> {
-  const { rows, batch } = settling;
-  const { retries, errors, losses } = failures;
-  const [stored] = await rows.all<{ task: string }>(
-    `UPDATE batch_task SET state = 'queued', retries = $3, errors = $4, losses = $5, resumes = $6, not_before = $7
-     WHERE batch = $1 AND key = $2 RETURNING task`,
-    [batch.id, key, retries, errors, losses, resumes ? 1 : 0, notBefore],
-  );
-  if (!resumes) await forgetCheckpoints(rows, batch.id, key);
-  // A batch that is closed keeps it until somebody asks for another try.
-  if (stored !== undefined && batch.state === "open") await enqueue(settling, [queued(stored.task, notBefore)]);
 }
 
 async function noteEnd(

@@ -1,4 +1,3 @@
-import { KodaError } from "../errors.ts";
 import type { FleetStore } from "./store.ts";
 
 export type FleetOptions = {
@@ -12,7 +11,8 @@ export type FleetOptions = {
   note: (text: string) => void;
 };
 
-export async function openFleet({ url, path }: FleetOptions): Promise<FleetStore> {
+export async function openFleet({ url, path, role, note }: FleetOptions): Promise<FleetStore> {
   if (url === undefined) return (await import("./local.ts")).openLocalFleet(path);
-  throw new KodaError("store", "This koda has no store but its own database");
+  const { openRemoteFleet } = await import("./remote.ts");
+  return await openRemoteFleet(url, { role, note });
 }

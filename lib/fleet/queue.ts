@@ -8,6 +8,8 @@ export type QueuedTask = {
   labels: readonly string[];
   /** A time in milliseconds; at once without. */
   notBefore?: number;
+  /** It has begun, and goes on before others begin: what was spent on it is not to be in vain. */
+  hasBegun?: boolean;
 };
 
 export type Taken = { key: string; ticket: Ticket };

@@ -1,5 +1,6 @@
+import type { Rows } from "./database.ts";
 import { placesFrom } from "./rows.ts";
-import { enqueue, forgetCheckpoints, queued, type Settling } from "./settling.ts";
+import { enqueue, forgetCheckpoints, queued, type Settling, skipThoseAfter } from "./settling.ts";
 import type { TaskOutcome } from "./store.ts";
 
 /** Settles what has not begun, and lets the workers know of the rest at their next heartbeat. */
@@ -33,13 +34,12 @@ export async function retryTasks(settling: Settling, { outcomes, keys }: Which):
       [batch.id, key, resumes],
     );
   }
-  const isClosed = batch.state !== "open";
-  if (chosen.length > 0 || isClosed) await reopen(settling);
-  return chosen.length;
+  if (chosen.length === 0 && batch.state === "open") return 0;
+  return chosen.length - (await reopen(settling));
 }
 
-/** Everything that is not settled goes on. */
-async function reopen(settling: Settling): Promise<void> {
+/** Everything that is not settled goes on, but for what waits in vain: returns how many these are. */
+async function reopen(settling: Settling): Promise<number> {
   const { rows, queue, batch } = settling;
   if (batch.state !== "open") await queue.open(rows, batch.id, batch.settings.leaseMs);
   await rows.all("UPDATE batch SET state = 'open' WHERE id = $1", [batch.id]);
@@ -52,12 +52,25 @@ async function reopen(settling: Settling): Promise<void> {
      WHERE batch = $1 AND state IN (${states})`,
     [batch.id],
   );
-  const ready = await rows.all<{ task: string; not_before: number | null }>(
-    `SELECT task, not_before FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
+  const skipped = await skipThoseAfter(rows, batch, await keysNotDone(rows, batch.id));
+  const ready = await rows.all<{ task: string; not_before: number | null; resumes: number }>(
+    `SELECT task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
     [batch.id],
   );
   await enqueue(
     settling,
-    ready.map(({ task, not_before: notBefore }) => queued(task, notBefore ?? undefined)),
+    ready.map(({ task, not_before: notBefore, resumes }) =>
+      queued(task, { notBefore: notBefore ?? undefined, hasBegun: resumes === 1 }),
+    ),
   );
+  return skipped;
+}
+
+async function keysNotDone(rows: Rows, batch: string): Promise<string[]> {
+  const settled = await rows.all<{ key: string }>(
+    `SELECT key FROM batch_task WHERE batch = $1 AND state NOT IN ('waiting', 'queued', 'running', 'done')
+       AND key IN (SELECT needed FROM batch_need WHERE batch = $1)`,
+    [batch],
+  );
+  return settled.map(({ key }) => key);
 }

@@ -76,6 +76,27 @@ async function releaseThoseAfter({ rows, queue, batch }: Settling, key: string):
   );
 }
 
+type Again = { failures: Failures; notBefore: number; resumes: boolean };
+
+/** Another attempt, as soon as there is a worker for it. */
+export async function queueAgain(
+  settling: Settling,
+  key: string,
+  { failures, notBefore, resumes }: Again,
+): Promise<void> {
+  const { rows, batch } = settling;
+  const { retries, errors, losses } = failures;
+  const [stored] = await rows.all<{ task: string }>(
+    `UPDATE batch_task SET state = 'queued', retries = $3, errors = $4, losses = $5, resumes = $6, not_before = $7
+     WHERE batch = $1 AND key = $2 RETURNING task`,
+    [batch.id, key, retries, errors, losses, resumes ? 1 : 0, notBefore],
+  );
+  if (!resumes) await forgetCheckpoints(rows, batch.id, key);
+  // A batch that is closed keeps it until somebody asks for another try.
+  if (stored !== undefined && batch.state === "open")
+    await enqueue(settling, [queued(stored.task, { notBefore, hasBegun: resumes })]);
+}
+
 export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly QueuedTask[]): Promise<void> {
   for (let at = 0; at < tasks.length; at += 500) {
     const keys = tasks.slice(at, at + 500).map(({ key }) => key);
@@ -85,14 +106,17 @@ export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly 
   await queue.push(rows, batch.id, tasks, batch.settings.leaseMs);
 }
 
-export function queued(task: string, notBefore?: number): QueuedTask {
+type When = { notBefore?: number | undefined; hasBegun?: boolean };
+
+export function queued(task: string, { notBefore, hasBegun = false }: When = {}): QueuedTask {
   const { key, group, labels } = taskSchema.parse(JSON.parse(task));
-  return { key, group, labels, ...(notBefore !== undefined && { notBefore }) };
+  return { key, group, labels, hasBegun, ...(notBefore !== undefined && { notBefore }) };
 }
 
-/** Also those that wait for the skipped ones, and so on. */
-async function skipThoseAfter(rows: Rows, batch: BatchRow, keys: readonly string[]): Promise<void> {
+/** Also those that wait for the skipped ones, and so on. Returns how many. */
+export async function skipThoseAfter(rows: Rows, batch: BatchRow, keys: readonly string[]): Promise<number> {
   let settled = keys;
+  let count = 0;
   while (settled.length > 0) {
     const skipped = await rows.all<{ key: string }>(
       `UPDATE batch_task SET state = 'skipped' WHERE batch = $1 AND state = 'waiting'
@@ -100,7 +124,9 @@ async function skipThoseAfter(rows: Rows, batch: BatchRow, keys: readonly string
       [batch.id, ...settled],
     );
     settled = skipped.map(({ key }) => key);
+    count += settled.length;
   }
+  return count;
 }
 
 /** No task of it begins any more. */

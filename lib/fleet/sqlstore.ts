@@ -1,5 +1,5 @@
 import { extendGrant, lockAccount } from "./account.ts";
-import { type BatchRow, findBatch, openBatches, readBatch, readBatches } from "./batchrow.ts";
+import { type BatchRow, findBatch, liveBatches, readBatch, readBatches } from "./batchrow.ts";
 import { claimFrom } from "./claiming.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import { endAttempt, pausedGroups } from "./ending.ts";
@@ -42,17 +42,24 @@ export class SqlStore implements FleetStore {
 
   async claim(worker: WorkerIdentity, batch?: string): Promise<TaskClaim | Idle> {
     const database = this.#database;
-    const batches = batch === undefined ? await openBatches(database) : [await readBatch(database, batch)];
+    const batches = await this.#liveOnes(batch);
     const paused = batches.length === 0 ? [] : (await pausedGroups(database)).map(({ group }) => group);
     const claiming = { database, queue: this.#queue, worker, paused };
     for (const each of batches) {
-      if (each.state !== "open") continue;
       const claim = await claimFrom(claiming, each);
       if (claim !== undefined) return claim;
       await closeWhenOver(database, this.#queue, each.id);
     }
-    const left = batch === undefined ? await openBatches(database) : [await readBatch(database, batch)];
-    return { isOver: left.every(({ state }) => state !== "open") };
+    return { isOver: (await this.#liveOnes(batch)).length === 0 };
+  }
+
+  async #liveOnes(batch: string | undefined): Promise<BatchRow[]> {
+    const live = await liveBatches(this.#database);
+    if (batch === undefined || live.some(({ id }) => id === batch))
+      return live.filter(({ id }) => id === (batch ?? id));
+    // Throws when there is none.
+    await readBatch(this.#database, batch);
+    return [];
   }
 
   async keep(

@@ -97,16 +97,20 @@ export function batchTables({ real, bytes, end }: ColumnTypes): string {
   )${end};`;
 }
 
-/** The queue of SQLite, whose workers are all on one machine. A job that somebody holds has an owner. */
+/**
+ * The queue of SQLite, whose workers are all on one machine. A job that somebody holds has an owner. An id is never used
+ * again, so that a late worker has no right to another job.
+ */
 export const jobTable = `
   CREATE TABLE batch_job (
-    id INTEGER PRIMARY KEY,
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
     batch TEXT NOT NULL REFERENCES batch ON DELETE CASCADE,
     key TEXT NOT NULL,
     grp TEXT NOT NULL,
     labels TEXT NOT NULL,
     not_before REAL NOT NULL,
     lease_ms REAL NOT NULL,
+    place INTEGER NOT NULL,
     round INTEGER NOT NULL,
     owner TEXT,
     pid INTEGER,
@@ -114,4 +118,5 @@ export const jobTable = `
     machine TEXT,
     expires REAL NOT NULL
   ) STRICT;
-  CREATE INDEX batch_job_batch ON batch_job (batch, id);`;
+  CREATE INDEX batch_job_free ON batch_job (batch, place, id) WHERE owner IS NULL;
+  CREATE INDEX batch_job_held ON batch_job (batch) WHERE owner IS NOT NULL;`;

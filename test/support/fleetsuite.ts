@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type {
-  AttemptEnd,
-  BatchSettings,
-  TaskClaim,
-  FleetStore,
-  Idle,
-  TaskResult,
-  WorkerIdentity,
-} from "../../lib/fleet/store.ts";
+import type { AttemptEnd, BatchSettings, FleetStore } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
+import { spendTogether } from "./fleetbudget.ts";
+import { defaults, exit, newBatchId, resultsOf, task, worker } from "./fleettasks.ts";
+import { walkFleet } from "./fleetwalk.ts";
 
 export type FleetUnderTest = {
   open(): Promise<FleetStore>;
@@ -148,11 +143,12 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
     test("a task that two workers have not survived is poison, and the others go on", async () => {
       const batch = await submit([task("bad"), task("good")]);
       for (let death = 0; death < 2; death++) {
-        const claim = await claimed(batch);
-        expect(claim.task.key).toBe("bad");
+        expect((await claimed(batch)).task.key).toBe("bad");
         await under.expire(batch, "bad");
       }
-      await store.end(await claimed(batch), exit(0));
+      const good = await claimed(batch);
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
+      await store.end(good, exit(0));
       expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await outcomes(batch)).toEqual({ bad: "poison", good: "done" });
       const [bad] = await resultsOf(store, batch);
@@ -184,8 +180,9 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
       const batch = await submit([task("a"), task("b"), task("c")]);
       const [a, b] = [await claimed(batch), await claimed(batch)];
       await store.end(a, exit(8));
-      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
       expect(await store.end(b, exit(0))).toMatchObject({ outcome: "done" });
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await outcomes(batch)).toEqual({ a: "failed", b: "done", c: "queued" });
       expect(await store.retry(batch, { outcomes: ["failed"] })).toBe(1);
       expect((await claimed(batch)).attempt).toBe(2);
@@ -317,6 +314,22 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
       expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { done: 1, queued: 1 } });
     });
 
+    test(`random workers settle each task once and account for every attempt: ${walks} batches`, async () => {
+      for (let seed = firstSeed; seed < firstSeed + walks; seed++)
+        expect({ seed, problems: await walkFleet({ store, ...under, seed }) }).toEqual({ seed, problems: [] });
+    }, 600_000);
+
+    test(`fifty workers at once keep to a budget and use it up: ${trials} times`, async () => {
+      for (let seed = firstSeed; seed < firstSeed + trials; seed++) {
+        const { spent, maxCost, mostSpent, state, done } = await spendTogether(store, under.leaseMs, seed);
+        expect(spent).toBeLessThanOrEqual(mostSpent);
+        expect(spent).toBeGreaterThan(maxCost * 0.9);
+        expect(state).toBe("budget");
+        // Most of it was spent on what got to its end.
+        expect(done).toBeGreaterThan(10);
+      }
+    }, 600_000);
+
     test("a lost attempt is charged what it could have spent, until it says what it has", async () => {
       const batch = await submit([task("a", { maxCost: 4 })], { maxCost: 10 });
       const first = await claimed(batch);
@@ -330,34 +343,10 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
   });
 }
 
-export async function resultsOf(store: FleetStore, batch: string): Promise<TaskResult[]> {
-  return await Array.fromAsync(store.results(batch));
-}
-
-export const defaults: BatchSettings = { retries: 3, keepGoing: false, transcripts: "redacted", leaseMs: 30_000 };
-
-let batches = 0;
-
-/** In the order of their making, as those of koda are. */
-export const newBatchId = () => `b${String(batches++).padStart(4, "0")}${crypto.randomUUID().slice(0, 6)}`;
-
-export function task(key: string, fields: Partial<FleetTask> = {}): FleetTask {
-  return { key, prompt: `do ${key}`, args: [], after: [], group: "default", labels: [], ...fields };
-}
-
-/** A worker whose process is this one, so that it never looks dead. */
-export function worker(labels: readonly string[] = []): WorkerIdentity {
-  const id = crypto.randomUUID();
-  return { id, pid: process.pid, started: "", host: "here", machine: "", version: "1", labels, concurrency: 1 };
-}
-
-export function exit(code: number, costUsd = 0): AttemptEnd {
-  return { exit: code, kind: "exit", spent: { costUsd, tokens: costUsd * 100 }, durationMs: 1 };
-}
-
-export function isClaim(found: TaskClaim | Idle): found is TaskClaim {
-  return "task" in found;
-}
+/** KODA_SEQUENCES=1000 tries more of them, and KODA_SEED begins with another one. */
+const walks = Number(process.env.KODA_SEQUENCES ?? 25);
+const trials = Number(process.env.KODA_SEQUENCES ?? 2);
+const firstSeed = Number(process.env.KODA_SEED ?? 1);
 
 const nothing = { costUsd: 0, tokens: 0 };
 const bytes = (value: string) => new TextEncoder().encode(value);

@@ -23,6 +23,7 @@ const needed = [
   { program: muslLoader, package: "musl" },
   { program: "/usr/lib/gcc/x86_64-linux-gnu/12/libstdc++_pic.a", package: "libstdc++-12-pic" },
   { program: "jq", package: "jq" },
+  { program: "/usr/lib/postgresql", package: "postgresql" },
   { program: "shellcheck", package: "shellcheck" },
 ] as const;
 

@@ -1,0 +1,33 @@
+import { expect, test } from "bun:test";
+import { openRemoteFleet } from "../../lib/fleet/remote.ts";
+import { defaults, isClaim, task, worker } from "../support/fleettasks.ts";
+import { missingPostgres, startPostgres } from "../support/postgres.ts";
+
+const why = missingPostgres === undefined ? "" : ` (${missingPostgres})`;
+const leaseMs = 10_000;
+
+test.skipIf(missingPostgres !== undefined)(
+  `the task of a dead worker is another's within ten seconds of its lease, and that of a live one stays${why}`,
+  async () => {
+    await using server = await startPostgres();
+    await using store = await openRemoteFleet(await server.create(), { role: "worker", note: () => {} });
+    await store.submit("b", { ...defaults, leaseMs }, [task("dead"), task("live")]);
+    const [dead, alive] = [worker(), worker()];
+    const lost = await store.claim(dead, "b");
+    const live = await store.claim(alive, "b");
+    if (!isClaim(lost) || !isClaim(live)) throw new Error("no claim");
+
+    const started = performance.now();
+    let again = await store.claim(alive, "b");
+    for (; !isClaim(again); again = await store.claim(alive, "b")) {
+      expect(await store.keep(alive, new Map([[live, { costUsd: 0, tokens: 0 }]]))).toEqual(new Map([[live, "held"]]));
+      await Bun.sleep(500);
+    }
+    const ms = performance.now() - started;
+    expect(again).toMatchObject({ attempt: 2, resumes: true, task: { key: "dead" } });
+    expect(ms).toBeGreaterThan(leaseMs - 1000);
+    expect(ms).toBeLessThan(leaseMs + 11_000);
+    expect(await store.keep(dead, new Map([[lost, { costUsd: 0, tokens: 0 }]]))).toEqual(new Map([[lost, "lost"]]));
+  },
+  60_000,
+);
