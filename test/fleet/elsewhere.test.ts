@@ -10,7 +10,11 @@ import { type ModelServer, startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 /** A task that has come to its third request on one machine, when that is told to stop; and the store, which is there. */
-async function cutOff(settings: Partial<BatchSettings>, meanwhile: (place: Place, repo: string) => void = () => {}) {
+async function cutOff(
+  settings: Partial<BatchSettings>,
+  meanwhile: (place: Place, repo: string) => void = () => {},
+  checkpointMs?: number,
+) {
   const place = makePlace();
   const repo = makeRepository(place, { "a.txt": "one\n", "bin.dat": new Uint8Array([0, 1, 2, 255]) });
   const secret = "s3cret-value-of-a-variable";
@@ -23,7 +27,7 @@ async function cutOff(settings: Partial<BatchSettings>, meanwhile: (place: Place
   const store = openStoreOf(place);
   const batch = await submit(store, [taskOf(server, { key: "a", repo, ref: "main" })], settings);
   const stop = new AbortController();
-  const running = workAt(place, store, { batch, signal: stop.signal, env: { MY_TOKEN: secret } });
+  const running = workAt(place, store, { batch, signal: stop.signal, env: { MY_TOKEN: secret }, checkpointMs });
   await server.nextRequest();
   await server.nextRequest();
   stop.abort(new KodaError("sigterm", "Stopped by SIGTERM"));
@@ -37,33 +41,37 @@ async function closed(place: Place, server: ModelServer): Promise<void> {
   await place[Symbol.asyncDispose]();
 }
 
-test("another machine goes on with the session and the changed files", async () => {
-  await using begun = await cutOff({});
-  await using other = makePlace();
-  const { store, batch, server } = begun;
-  expect(begun.first.end).toEqual({ why: "Stopped by SIGTERM", exit: 143 });
+for (const [name, checkpointMs] of [
+  ["its last state", undefined],
+  ["several checkpoints", 0],
+] as const)
+  test(`another machine goes on with the session and the changed files, from ${name}`, async () => {
+    await using begun = await cutOff({}, undefined, checkpointMs);
+    await using other = makePlace();
+    const { store, batch, server } = begun;
+    expect(begun.first.end).toEqual({ why: "Stopped by SIGTERM", exit: 143 });
 
-  const { events, end } = await workAt(other, store, { batch, keepTrees: true });
-  expect(end.exit).toBe(0);
-  expect(events.filter(({ type }) => type === "task.note")).toEqual([]);
-  expect(server.requests).toHaveLength(3);
-  expect(server.problems).toEqual([]);
-  // The prompt is there once, and what was done after it.
-  expect(server.requests[2]?.lines.filter(({ text }) => text.includes("Do a"))).toHaveLength(1);
-  expect(server.requests[2]?.raw).toContain("new.txt");
-  const { a } = await resultsOf(store, batch);
-  expect(a).toMatchObject({ state: "done", session: `${batch}.a`, result: { text: "Done elsewhere." } });
+    const { events, end } = await workAt(other, store, { batch, keepTrees: true });
+    expect(end.exit).toBe(0);
+    expect(events.filter(({ type }) => type === "task.note")).toEqual([]);
+    expect(server.requests).toHaveLength(3);
+    expect(server.problems).toEqual([]);
+    // The prompt is there once, and what was done after it.
+    expect(server.requests[2]?.lines.filter(({ text }) => text.includes("Do a"))).toHaveLength(1);
+    expect(server.requests[2]?.raw).toContain("new.txt");
+    const { a } = await resultsOf(store, batch);
+    expect(a).toMatchObject({ state: "done", session: `${batch}.a`, result: { text: "Done elsewhere." } });
 
-  const tree = join(batches(other), batch, "a");
-  expect(readFileSync(join(tree, "a.txt"), "utf8")).toBe("one\ntwo\n");
-  expect([...readFileSync(join(tree, "bin.dat"))]).toEqual([97, 0, 255]);
-  const patch = await store.patch(batch, "a");
-  const applied = makeRepository(other, { "a.txt": "one\n", "bin.dat": new Uint8Array([0, 1, 2, 255]) }, "applied");
-  await Bun.write(join(other.project, "a.patch"), patch ?? "");
-  git(other, applied, "apply", join(other.project, "a.patch"));
-  expect(readFileSync(join(applied, "new.txt"), "utf8")).toBe("new\n");
-  expect([...readFileSync(join(applied, "bin.dat"))]).toEqual([97, 0, 255]);
-});
+    const tree = join(batches(other), batch, "a");
+    expect(readFileSync(join(tree, "a.txt"), "utf8")).toBe("one\ntwo\n");
+    expect([...readFileSync(join(tree, "bin.dat"))]).toEqual([97, 0, 255]);
+    const patch = await store.patch(batch, "a");
+    const applied = makeRepository(other, { "a.txt": "one\n", "bin.dat": new Uint8Array([0, 1, 2, 255]) }, "applied");
+    await Bun.write(join(other.project, "a.patch"), patch ?? "");
+    git(other, applied, "apply", join(other.project, "a.patch"));
+    expect(readFileSync(join(applied, "new.txt"), "utf8")).toBe("new\n");
+    expect([...readFileSync(join(applied, "bin.dat"))]).toEqual([97, 0, 255]);
+  });
 
 test("it goes on from the commit that the task began with, though the branch has moved", async () => {
   await using begun = await cutOff({}, (place, repo) => {
