@@ -43,7 +43,7 @@ type AttemptOptions = {
   store: FleetStore;
   /** koda's session database. */
   database: string;
-  /** Where the clones are, in a directory for each batch. */
+  /** Of the work trees, in a directory for each batch. */
   directory: string;
   /** The words that start `koda`. */
   program: readonly string[];
@@ -207,7 +207,7 @@ class Attempt {
     };
   }
 
-  /** What koda says of its own run is kept always; the model's words as far as the batch allows. */
+  /** koda's own account of the run is kept always; the model's words as far as the batch allows. */
   #resultOf(end: Record<string, unknown>): Record<string, unknown> {
     const { v: _, seq: __, at: ___, type: ____, text, ...result } = end;
     const kept = this.#claim.settings.transcripts === "none" ? result : { ...result, text };

@@ -44,7 +44,7 @@ async function beginAnew(claim: TaskClaim, options: BeginningOptions): Promise<B
   return { place: await makePlace(claim, { session }, options), how: "ask", stored: 0 };
 }
 
-/** What a killed worker has left on this machine may be newer than what the store has. */
+/** A killed worker may have left more on this machine than the store has. */
 async function goOnHere(
   claim: TaskClaim,
   chain: Chain | undefined,

@@ -48,7 +48,7 @@ type Limit = { most: number; isShared: boolean };
 type Limits = { costUsd?: Limit; tokens?: Limit };
 
 type Bounds = {
-  /** What the batch allows beyond what was spent. */
+  /** Allowed by the batch beyond what was spent. */
   grant: Partial<Spending>;
   spent: Spending;
 };

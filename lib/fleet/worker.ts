@@ -84,6 +84,7 @@ export class FleetWorker {
     while (this.#end === undefined && !signal.aborted) {
       if (this.#isFull()) {
         await this.#changed();
+        idleSince = performance.now();
         continue;
       }
       const claim = await this.#claim();
@@ -118,7 +119,10 @@ export class FleetWorker {
   #isOver(idle: Idle, idleMs: number): boolean {
     const { batch, once, drainAfterMs = Infinity } = this.#options;
     if (this.#running.size > 0) return false;
-    return (idle.isOver && (batch !== undefined || once === true)) || idleMs >= drainAfterMs;
+    if (idle.isOver && (batch !== undefined || once === true)) return true;
+    if (idleMs < drainAfterMs) return false;
+    this.#stop({ why: "there was nothing to do", exit: 0 });
+    return true;
   }
 
   async #claim(): Promise<TaskClaim | Idle | undefined> {

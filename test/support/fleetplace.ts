@@ -1,9 +1,12 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { unlessRefused } from "../../lib/errors.ts";
 import { type FleetEvent, fleetEventSchema } from "../../lib/fleet/events.ts";
 import { openLocalFleet } from "../../lib/fleet/local.ts";
 import type { BatchSettings, FleetStore, TaskResult } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
+import { waitUntilGone } from "../../lib/system/kill.ts";
+import { livingProcesses } from "../../lib/system/procstat.ts";
 import { start, using } from "./koda.ts";
 import type { ModelServer } from "./model-server.ts";
 import type { Place } from "./place.ts";
@@ -119,4 +122,19 @@ export function git(place: Place, path: string, ...args: string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(["git", ...identity, ...args], { cwd: path, env });
   if (exitCode !== 0) throw new Error(`git ${args.join(" ")}: ${stderr.toString()}`);
   return stdout.toString();
+}
+
+/** The programs that were started in a place and live, by their command lines. */
+export function processesOf({ home }: Pick<Place, "home">): string[] {
+  return (livingProcesses() ?? []).flatMap(({ pid }) => {
+    const environment = unlessRefused(() => readFileSync(`/proc/${pid}/environ`, "latin1")) ?? "";
+    if (!environment.split("\0").includes(`HOME=${home}`)) return [];
+    return `${pid} ${(unlessRefused(() => readFileSync(`/proc/${pid}/cmdline`, "latin1")) ?? "").replaceAll("\0", " ")}`;
+  });
+}
+
+/** Resolves when no such program lives any more, and fails when that takes too long. */
+export async function untilGone(place: Pick<Place, "home">): Promise<void> {
+  const isGone = await waitUntilGone(() => processesOf(place).map((_, index) => index), 20_000);
+  if (!isGone) throw new Error(`These go on:\n${processesOf(place).join("\n")}`);
 }
