@@ -94,13 +94,14 @@ const betweenShowsMs = 1_000;
 /** Keeps the line on a terminal up to date. */
 function showing({ store, id, report }: Omit<Running, "options">): Disposable {
   if (!report.isLive) return { [Symbol.dispose]() {} };
-  const timer = setInterval(() => {
+  const show = () =>
     store.overview(id).then(
       (overview) => report.show(overview),
       // The worker has the same trouble with the store, and says so.
       () => undefined,
     );
-  }, betweenShowsMs);
+  void show();
+  const timer = setInterval(() => void show(), betweenShowsMs);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 

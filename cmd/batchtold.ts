@@ -5,22 +5,24 @@ import { LiveLine } from "./batchlive.ts";
 import { shownEnd, tabbedEnd, type SettledEvent } from "./batchsettled.ts";
 import { printNote } from "./note.ts";
 import { isOneStream } from "./stdio.ts";
+import { isTerminal } from "./terminal.ts";
 
 /** A batch on stdout, as lines or events, and on stderr for people. */
 export class BatchReport {
   readonly #stdout = new OutputStream(1, "stdout");
   readonly #live: LiveLine;
-  readonly #isJson: boolean;
+  readonly #style: "tabs" | "json" | "people";
   /** Once is enough where both streams lead to the same place. */
   readonly #isTwice = isOneStream();
 
-  private constructor(live: LiveLine, isJson: boolean) {
+  private constructor(live: LiveLine, style: "tabs" | "json" | "people") {
     this.#live = live;
-    this.#isJson = isJson;
+    this.#style = style;
   }
 
   static async open({ json }: { json: boolean }): Promise<BatchReport> {
-    return new BatchReport(await LiveLine.open(), json);
+    const style = json ? "json" : (await isTerminal(1)) ? "people" : "tabs";
+    return new BatchReport(await LiveLine.open(), style);
   }
 
   get isLive(): boolean {
@@ -33,7 +35,7 @@ export class BatchReport {
 
   async event(event: FleetEvent): Promise<void> {
     if (event.type === "task.end") await this.#settled(event);
-    else if (this.#isJson) await this.#print(`${JSON.stringify(event)}\n`);
+    else if (this.#style === "json") await this.#print(`${JSON.stringify(event)}\n`);
     else await this.#note(event);
   }
 
@@ -48,8 +50,21 @@ export class BatchReport {
   }
 
   async #settled(event: SettledEvent): Promise<void> {
-    await this.#print(this.#isJson ? `${JSON.stringify(event)}\n` : tabbedEnd(event));
+    await this.#print(this.#lineOf(event));
     if (!this.#live.isLive && !this.#isTwice) await printNote(shownEnd(event));
+  }
+
+  #lineOf(event: SettledEvent): string {
+    switch (this.#style) {
+      case "json":
+        return `${JSON.stringify(event)}\n`;
+      case "tabs":
+        return tabbedEnd(event);
+      case "people":
+        return `${shownEnd(event)}\n`;
+      default:
+        return this.#style satisfies never;
+    }
   }
 
   async #note(event: Exclude<FleetEvent, SettledEvent>): Promise<void> {

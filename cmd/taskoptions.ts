@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { JsonRecord } from "../lib/config/json.ts";
+import { parseRules } from "../lib/egress/rules/rules.ts";
 import { formatDuration } from "../lib/config/units.ts";
 import { KodaError } from "../lib/errors.ts";
 import type { TaskOptions } from "../lib/fleet/list/row.ts";
@@ -133,7 +134,8 @@ async function optionsOf(
   try {
     const parsed = parseArguments("exec", [...given.flatMap(wordsOf), ...(noSandbox ? ["--no-sandbox"] : [])]);
     if (parsed === helpRequested) return { problems: [] };
-    const { outputSchema, maxCost, maxTokens, model } = parsed;
+    const { outputSchema, maxCost, maxTokens, model, net = "allowlist", allowNet: allow, denyNet: deny } = parsed;
+    parseRules({ mode: net, allow, deny });
     return {
       args: given.filter(([name]) => !notPassed.includes(name)).flatMap(wordsOf),
       provider: model?.includes("/") ? model.slice(0, model.indexOf("/")) : undefined,

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { resultRowSchema, type ResultRow } from "../../lib/fleet/results/row.ts";
 import { batches, makeRepository } from "../support/fleetplace.ts";
 import { koda, start, using } from "../support/koda.ts";
-import { call, type Entry, hang, problem, say, wait } from "../support/model-reply.ts";
+import { call, type Entry, hang, problem, reply, say, wait } from "../support/model-reply.ts";
 import { type ModelRequestSeen, type ModelServer, type Script, startModelServer } from "../support/model-server.ts";
+import { openShell } from "../support/keyboard.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
 import type { Ran } from "../support/run.ts";
 
@@ -308,6 +309,53 @@ test("shards with their results merge to one run", async () => {
   );
   const missing = await koda(place, ["batch", "merge", "s1"]);
   expect([missing.exit, missing.stderr]).toEqual([2, "koda: Cannot merge: missing is shard 2/2\n"]);
+});
+
+test("a budget is for all tasks together: what is left of it waits", async () => {
+  await using place = makePlace();
+  configure(place, {
+    providers: { custom: { models: { scripted: { price: { input: 2, cached: 0.5, output: 10 } } } } },
+  });
+  const usage = { input: 100_000, cached: 0, output: 1_000 };
+  await using server = await startModelServer(() => reply(say("Done."), { usage }));
+  const rows = Array.from({ length: 5 }, (_, at) => ({ key: `t${at}` }));
+  const ran = await runBatch(place, server, rows, ["--max-cost", "0.5"]);
+  expect(ran.exit, ran.stderr).toBe(5);
+  const id = idIn(ran);
+  const { counts, state } = await statusOf(place, id);
+  expect(state).toBe("budget");
+  expect(counts).toMatchObject({ done: 3, queued: 2 });
+  const costs = (await rowsOf(place, id)).reduce((sum, { cost_usd: cost }) => sum + cost, 0);
+  // One request of the only running task may be too many.
+  expect(costs).toBeLessThanOrEqual(0.5 + 0.21);
+  const { stdout } = await koda(place, ["batch", "status", id]);
+  expect(stdout).toContain("out of budget");
+  expect(stdout).toContain("budget   $0.50");
+});
+
+test("a worker that stopped says why in the status", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([problem(401, "bad key")]);
+  const ran = await runBatch(place, server, [{ key: "a" }]);
+  expect(ran.exit).toBe(4);
+  const { stdout } = await koda(place, ["batch", "status", idIn(ran)]);
+  expect(stdout).toMatch(/^worker {3}.* takes no more tasks: .*bad key/m);
+});
+
+test("on a terminal one line is kept up to date, and what is settled stands above it", async () => {
+  await using place = makePlace();
+  const gate = Promise.withResolvers<void>();
+  await using server = await startModelServer((request) =>
+    keyOf(request) === "b" ? [wait(gate.promise), say("Done.")] : say("Done."),
+  );
+  place.write("tasks.jsonl", listOf([{ key: "a" }, { key: "b" }]));
+  await using shell = await openShell(place, ["bash", "--norc", "--noprofile", "-i"], { PS1: "ready> " });
+  const line = `koda batch run tasks.jsonl -m scripted --base-url ${server.url}; echo "code=$?"\n`;
+  const shown = await shell.press(line, /\r\u001b\[K1\/2 settled: 1 done, 1 running/);
+  expect(shown).toContain("done  a (");
+  gate.resolve();
+  const rest = await shell.press("", /code=0/);
+  expect(rest).toMatch(/\r\u001b\[Kdone {2}b \(/);
 });
 
 describe("refuses, with exit 10, a batch that is not there:", () => {

@@ -110,6 +110,7 @@ describe("a broken line is named", () => {
     ],
     ["a bad switch", row({ options: { "allow-git": "yes" } }), '"options.allow-git" "yes": expected true or false'],
     ["a bad choice", row({ options: { mode: "atuo" } }), '--mode "atuo": expected', '(did you mean "auto"?)'],
+    ["a URL for a host", row({ options: { "allow-net": ["http://a/"] } }), '"http://a/" is not a host pattern'],
     ["a missing schema", row({ options: { "output-schema": "no.json" } }), 'Cannot use the schema "/lists/no.json"'],
     ["needs", row({ options: { "verify-attempts": 2 } }), "--verify-attempts requires --verify"],
     ["after nothing", row({ after: ["b"] }), '"after": there is no task "b"'],
