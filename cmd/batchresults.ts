@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import type { ResultFormat } from "../lib/fleet/formats.ts";
-import { writePatches, writeResults, openResults } from "../lib/fleet/results/directory.ts";
+import { beginResults, writePatches, writeResults, openResults } from "../lib/fleet/results/directory.ts";
 import { mergeShards } from "../lib/fleet/results/merge.ts";
 import type { ResultSet, ResultWriter } from "../lib/fleet/results/resultset.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
@@ -34,7 +34,10 @@ export function makeScratch(): Disposable & { path: string } {
 /** `koda batch merge`: the shards of a list as one run. */
 export async function mergeResults(options: CommandOptions<"batch merge">): Promise<number> {
   const { results, heading, exit } = await mergeShards(options.directories.map(openResults));
-  if (options.results !== undefined) await writeResults(options.results, heading, results);
+  if (options.results !== undefined) {
+    beginResults(options.results);
+    await writeResults(options.results, heading, results);
+  }
   await writeFormat(results, options);
   return exit;
 }

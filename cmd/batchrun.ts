@@ -2,7 +2,7 @@ import { exitByCode, KodaError } from "../lib/errors.ts";
 import { counted } from "../lib/counted.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
 import type { BatchOverview } from "../lib/fleet/overview.ts";
-import { writeResults } from "../lib/fleet/results/directory.ts";
+import { beginResults, writeResults } from "../lib/fleet/results/directory.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
 import type { FleetStore } from "../lib/fleet/store.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
@@ -21,6 +21,7 @@ type RunOptions = CommandOptions<"batch run">;
 /** `koda batch run`: a list to its end, in this process and those that it starts. */
 export async function runBatch(options: RunOptions, stopper: Stopper): Promise<number> {
   const list = options.resume === undefined ? await checkedList(options, stopper.controller.signal) : undefined;
+  if (options.results !== undefined) beginResults(options.results);
   await using store = await openBatchStore(options, "worker");
   const id = list === undefined ? await reopened(store, options) : await submitList(store, list, options);
   const report = await BatchReport.open(options);

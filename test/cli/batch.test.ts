@@ -351,11 +351,11 @@ test("on a terminal one line is kept up to date, and what is settled stands abov
   place.write("tasks.jsonl", listOf([{ key: "a" }, { key: "b" }]));
   await using shell = await openShell(place, ["bash", "--norc", "--noprofile", "-i"], { PS1: "ready> " });
   const line = `koda batch run tasks.jsonl -m scripted --base-url ${server.url}; echo "code=$?"\n`;
-  const shown = await shell.press(line, /\r\u001b\[K1\/2 settled: 1 done, 1 running/);
+  const shown = await shell.press(line, /\[K1\/2 settled: 1 done, 1 running/);
   expect(shown).toContain("done  a (");
   gate.resolve();
   const rest = await shell.press("", /code=0/);
-  expect(rest).toMatch(/\r\u001b\[Kdone {2}b \(/);
+  expect(rest).toContain("\r\u001b[Kdone  b (");
 });
 
 describe("refuses, with exit 10, a batch that is not there:", () => {

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
 import { tasksOfShard } from "../../lib/fleet/list/shards.ts";
-import { openResults, writeResults, type ResultsHeading } from "../../lib/fleet/results/directory.ts";
+import { beginResults, openResults, writeResults, type ResultsHeading } from "../../lib/fleet/results/directory.ts";
 import { mergeShards } from "../../lib/fleet/results/merge.ts";
 import type { ResultRow } from "../../lib/fleet/results/row.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
@@ -65,6 +65,7 @@ async function writeShards(place: Place, of: number, more: Partial<ResultsHeadin
       exit: 3,
       ...more,
     } as const;
+    beginResults(path);
     await writeResults(
       path,
       heading,
@@ -93,6 +94,7 @@ test("16 shards merge to what one run would have, in its order, with the patches
   expect(await results.patch("t1")).toBeUndefined();
   expect(exit).toBe(3);
   const merged = join(place.project, "merged");
+  beginResults(merged);
   await writeResults(merged, heading, results);
   expect(await rowsOf(openResults(merged))).toEqual(rows);
 });

@@ -1,4 +1,14 @@
-import { closeSync, constants, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { z } from "zod";
 import { readJson } from "../../config/json.ts";
@@ -27,11 +37,23 @@ const headingName = "batch.json";
 const rowsName = "results.jsonl";
 const patchesName = "patches";
 
+/** Throws when the directory could not be written. What an earlier run has left there is removed. */
+export function beginResults(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true });
+    put(path, rowsName, "");
+    // Without it the directory is the user's own.
+    if (!existsSync(join(path, headingName))) return;
+    rmSync(join(path, headingName));
+    rmSync(join(path, patchesName), { recursive: true, force: true });
+  } catch (error) {
+    throw errnoOf(error) === undefined ? error : outputError(path, error);
+  }
+}
+
 /** Writes a directory with the results; `batch.json`, which comes last, says that it is whole. */
 export async function writeResults(path: string, heading: ResultsHeading, results: ResultSet): Promise<void> {
   try {
-    mkdirSync(path, { recursive: true });
-    rmSync(join(path, headingName), { force: true });
     await writeRows(path, results.rows());
     await writePatches(join(path, patchesName), results);
     put(path, headingName, `${JSON.stringify(heading, undefined, 2)}\n`);
