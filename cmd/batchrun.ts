@@ -24,7 +24,7 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
   if (options.results !== undefined) beginResults(options.results);
   await using store = await openBatchStore(options, "worker");
   const id = list === undefined ? await reopened(store, options) : await submitList(store, list, options);
-  const report = await BatchReport.open(options);
+  const report = await BatchReport.open(options, stopper.controller);
   const { total } = await store.overview(id);
   await report.lines([`koda: batch ${id}, ${counted(total, "task")}`]);
   await report.event({ type: "batch.start", batch: id, total });
@@ -35,7 +35,8 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
   await report.event(batchEnd(overview, exit));
   await report.lines(await summaryLines(store, overview, options));
   await report.finish();
-  return exit;
+  // A stdout that failed at the very end counts too.
+  return exitOf(overview, worked, stopper);
 }
 
 /** A batch that was halted goes on with what has not begun. */

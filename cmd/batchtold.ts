@@ -15,14 +15,19 @@ export class BatchReport {
   /** Once is enough where both streams lead to the same place. */
   readonly #isTwice = isOneStream();
 
-  private constructor(live: LiveLine, style: "tabs" | "json" | "people") {
+  readonly #stop: AbortController;
+  #isBroken = false;
+
+  private constructor(live: LiveLine, { style, stop }: { style: "tabs" | "json" | "people"; stop: AbortController }) {
     this.#live = live;
     this.#style = style;
+    this.#stop = stop;
   }
 
-  static async open({ json }: { json: boolean }): Promise<BatchReport> {
+  /** A stdout that fails stops the command, which still says on stderr how it ended. */
+  static async open({ json }: { json: boolean }, stop: AbortController): Promise<BatchReport> {
     const style = json ? "json" : (await isTerminal(1)) ? "people" : "tabs";
-    return new BatchReport(await LiveLine.open(), style);
+    return new BatchReport(await LiveLine.open(), { style, stop });
   }
 
   get isLive(): boolean {
@@ -46,7 +51,7 @@ export class BatchReport {
 
   async finish(): Promise<void> {
     await this.#live.clear();
-    await this.#stdout.flush();
+    await this.#unlessBroken(() => this.#stdout.flush());
   }
 
   async #settled(event: SettledEvent): Promise<void> {
@@ -74,9 +79,21 @@ export class BatchReport {
 
   async #print(text: string): Promise<void> {
     await this.#live.clear();
-    await this.#stdout.write(text);
-    // The order of both streams is that of the events.
-    if (this.#live.isLive) await this.#stdout.flush();
+    await this.#unlessBroken(async () => {
+      await this.#stdout.write(text);
+      // The order of both streams is that of the events.
+      if (this.#live.isLive) await this.#stdout.flush();
+    });
+  }
+
+  async #unlessBroken(write: () => Promise<void>): Promise<void> {
+    if (this.#isBroken) return;
+    try {
+      await write();
+    } catch (error) {
+      this.#isBroken = true;
+      this.#stop.abort(error);
+    }
   }
 }
 

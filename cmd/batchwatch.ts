@@ -1,4 +1,3 @@
-import { KodaError } from "../lib/errors.ts";
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
 import { Settlements } from "./batchsettled.ts";
@@ -13,7 +12,7 @@ export async function watchBatch(options: CommandOptions<"batch watch">, stopper
   await using store = await openBatchStore(options);
   const id = await store.find(options.id);
   const settlements = new Settlements(store, id);
-  const report = await BatchReport.open({ json: options.json });
+  const report = await BatchReport.open({ json: options.json }, stopper.controller);
   let seen = "";
   for (let pauseMs = leastPauseMs; ; await pause(pauseMs, signal)) {
     const startedAt = performance.now();
@@ -24,7 +23,11 @@ export async function watchBatch(options: CommandOptions<"batch watch">, stopper
     seen = counts;
     // A large batch takes long to read, and must not be read all the time.
     pauseMs = Math.max(leastPauseMs, 10 * (performance.now() - startedAt));
-    if (isSettled(overview)) return await finish(overview, report);
+    if (isSettled(overview)) {
+      const exit = await finish(overview, report);
+      signal.throwIfAborted();
+      return exit;
+    }
     await report.show(overview);
   }
 }
@@ -37,7 +40,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   signal.addEventListener("abort", () => waiting.resolve(), { once: true });
   await waiting.promise;
   clearTimeout(timer);
-  if (signal.aborted) throw signal.reason instanceof Error ? signal.reason : new KodaError("sigterm", "Stopped");
+  signal.throwIfAborted();
 }
 
 async function finish(overview: BatchOverview, report: BatchReport): Promise<number> {

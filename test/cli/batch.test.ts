@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { resultRowSchema, type ResultRow } from "../../lib/fleet/results/row.ts";
 import { batches, makeRepository } from "../support/fleetplace.ts";
-import { koda, start, using } from "../support/koda.ts";
+import { binary, koda, start, using } from "../support/koda.ts";
 import { call, type Entry, hang, problem, reply, say, wait } from "../support/model-reply.ts";
 import { type ModelRequestSeen, type ModelServer, type Script, startModelServer } from "../support/model-server.ts";
 import { openShell } from "../support/keyboard.ts";
 import { configure, makePlace, type Place } from "../support/place.ts";
-import type { Ran } from "../support/run.ts";
+import { type Ran, runIn } from "../support/run.ts";
 
 type Row = { key: string; [field: string]: unknown };
 
@@ -229,6 +229,17 @@ test("a signal stops the children and says how to go on", async () => {
   const id = /koda: batch (\S{12}), /.exec(stderr)?.[1] ?? "";
   expect(stderr).toContain(`koda batch run --resume ${id}`);
   expect(await statusOf(place, id)).toMatchObject({ state: "open", counts: { queued: 2 } });
+});
+
+test("a reader that goes away stops the run, which gives its tasks back and says how to go on", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(byKey({ b: hang() }));
+  place.write("tasks.jsonl", listOf([{ key: "a" }, { key: "b" }, { key: "c" }]));
+  const program = `"$0" batch run tasks.jsonl -m scripted --base-url "$1" -j 2 | head -n 0; exit "\${PIPESTATUS[0]}"`;
+  const ran = await runIn(place, ["bash", "-c", program, binary, server.url]);
+  expect(ran.exit, ran.stderr).toBe(141);
+  expect(ran.stderr).toContain(`koda batch run --resume ${idIn(ran)}`);
+  expect((await statusOf(place, idIn(ran))).counts["running"]).toBe(0);
 });
 
 test("two processes share a batch, and each task is done once", async () => {
