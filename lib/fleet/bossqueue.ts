@@ -120,16 +120,20 @@ export class BossQueue implements TaskQueue {
   }
 
   /** Takes them and completes them: what another worker takes meanwhile stays with that. */
-  async clear(rows: Rows, batch: string): Promise<void> {
+  async clear(rows: Rows, batch: string): Promise<readonly string[]> {
     const db = bossDatabase(rows);
+    const keys: string[] = [];
     for (const { name } of await queuesOf(rows, batch)) {
       const boss = await this.#boss();
       for (;;) {
-        const jobs = await boss.fetch(name, { db, batchSize: clearedAtOnce, ignoreStartAfter: true });
+        const options = { db, batchSize: clearedAtOnce, ignoreStartAfter: true };
+        const jobs = await boss.fetch<{ key: string }>(name, options);
         if (jobs.length > 0) await boss.complete(name, jobs, null, { db });
+        keys.push(...jobs.map(({ data }) => data.key));
         if (jobs.length < clearedAtOnce) break;
       }
     }
+    return keys;
   }
 
   async close(rows: Rows, batch: string): Promise<void> {

@@ -81,8 +81,9 @@ export class LocalQueue implements TaskQueue {
     return (await rows.all(sql, [batch, Number(job), round])).length > 0;
   }
 
-  async clear(rows: Rows, batch: string): Promise<void> {
-    await rows.all("DELETE FROM batch_job WHERE batch = $1 AND owner IS NULL", [batch]);
+  async clear(rows: Rows, batch: string): Promise<readonly string[]> {
+    const sql = "DELETE FROM batch_job WHERE batch = $1 AND owner IS NULL RETURNING key";
+    return (await rows.all<{ key: string }>(sql, [batch])).map(({ key }) => key);
   }
 
   async close(): Promise<void> {}

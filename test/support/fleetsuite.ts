@@ -7,13 +7,18 @@ import { walkFleet } from "./fleetwalk.ts";
 
 export type FleetUnderTest = {
   open(): Promise<FleetStore>;
-  /** Makes the leases of a batch run out that were not kept up since this moment. */
+  /** As if the worker of this task had been silent for long. */
   expire(batch: string, key: string): Promise<void>;
   leaseMs: number;
 };
 
 /** What holds for every store of tasks. `start` may say that there is none here. */
-export function describeFleetStore(name: string, start: () => Promise<FleetUnderTest & AsyncDisposable>): void {
+export function describeFleetStore(
+  name: string,
+  usualWalks: number,
+  start: () => Promise<FleetUnderTest & AsyncDisposable>,
+): void {
+  const walks = sequences ?? usualWalks;
   describe(name, () => {
     let under: FleetUnderTest & AsyncDisposable;
     let store: FleetStore;
@@ -344,8 +349,8 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
 }
 
 /** KODA_SEQUENCES=1000 tries more of them, and KODA_SEED begins with another one. */
-const walks = Number(process.env.KODA_SEQUENCES ?? 25);
-const trials = Number(process.env.KODA_SEQUENCES ?? 2);
+const sequences = process.env.KODA_SEQUENCES === undefined ? undefined : Number(process.env.KODA_SEQUENCES);
+const trials = sequences ?? 2;
 const firstSeed = Number(process.env.KODA_SEED ?? 1);
 
 const nothing = { costUsd: 0, tokens: 0 };
