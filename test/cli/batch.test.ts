@@ -87,6 +87,7 @@ test("a batch does its tasks, each in its own place, and says what became of eac
   expect((await koda(place, ["batch", "results", id, "--format", "patches", "-o", "out"])).exit).toBe(0);
   expect(readFileSync(join(place.project, "out/a.patch"), "utf8")).toContain("+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n");
   expect(existsSync(join(batches(place), id))).toBe(false);
+  expect((await koda(place, ["__complete", "batches"])).stdout).toBe(`${id}\t2 tasks, over\n`);
 });
 
 describe("exits with", () => {
