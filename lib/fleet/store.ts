@@ -17,6 +17,8 @@ export type BatchSettings = {
   transcripts: Transcripts;
   /** A worker that has not been heard of for so long has lost its tasks. */
   leaseMs: number;
+  /** The list that the tasks are of, and which of its shards they are. */
+  list?: { digest: string; total: number; shard: number; shards: number };
 };
 
 /** How a task is settled. `poison`: its attempts are used up, or two workers died in it. `skipped`: what it waits for is not done. */
