@@ -4,7 +4,8 @@ import type { FleetEvent } from "../lib/fleet/events.ts";
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { beginResults, writeResults } from "../lib/fleet/results/directory.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
-import type { FleetStore } from "../lib/fleet/store.ts";
+import type { BatchChange, FleetStore } from "../lib/fleet/store.ts";
+import { assertPrices } from "./batchprices.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
 import { makeScratch } from "./batchresults.ts";
 import { Settlements } from "./batchsettled.ts";
@@ -39,13 +40,25 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
   return exitOf(overview, worked, stopper);
 }
 
-/** A batch that was halted goes on with what has not begun. */
-async function reopened(store: FleetStore, { resume = "" }: RunOptions): Promise<string> {
-  const id = await store.find(resume);
+/** A batch that was halted goes on with what has not begun, and with what the command line says of the batch. */
+async function reopened(store: FleetStore, options: RunOptions): Promise<string> {
+  const id = await store.find(options.resume ?? "");
+  const change = changeOf(options);
+  if (change.maxCost !== undefined) await assertPrices(await Array.fromAsync(store.results(id), ({ task }) => task));
+  if (Object.keys(change).length > 0) await store.amend(id, change);
   const { state, counts } = await store.overview(id);
   const waits = counts.waiting + counts.queued > 0;
   if (waits && (state === "halted" || state === "budget")) await store.retry(id, { outcomes: ["failed"], keys: [] });
   return id;
+}
+
+function changeOf({ maxCost, maxTokens, retries, keepGoing }: RunOptions): BatchChange {
+  return {
+    ...(maxCost !== undefined && { maxCost }),
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(retries !== undefined && { retries }),
+    ...(keepGoing && { keepGoing }),
+  };
 }
 
 type Running = { store: FleetStore; id: string; report: BatchReport; options: RunOptions };

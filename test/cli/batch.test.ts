@@ -343,6 +343,11 @@ test("a budget is for all tasks together: what is left of it waits", async () =>
   const { stdout } = await koda(place, ["batch", "status", id]);
   expect(stdout).toContain("out of budget");
   expect(stdout).toContain("budget   $0.50");
+  const again = await koda(place, ["batch", "run", "--resume", id]);
+  expect([again.exit, again.stdout], again.stderr).toEqual([5, ""]);
+  expect(again.stderr).toContain(`koda batch run --resume ${id}, with a larger --max-cost`);
+  const more = await koda(place, ["batch", "run", "--resume", id, "--max-cost", "5"]);
+  expect([more.exit, outcomesIn(more)], more.stderr).toEqual([0, { t3: "done", t4: "done" }]);
 });
 
 test("a worker that stopped says why in the status", async () => {
