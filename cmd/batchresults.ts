@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
+import { realPaths } from "../lib/files/real.ts";
 import type { ResultFormat } from "../lib/fleet/formats.ts";
 import { beginResults, writePatches, writeResults, openResults } from "../lib/fleet/results/directory.ts";
 import { mergeShards } from "../lib/fleet/results/merge.ts";
@@ -33,6 +34,7 @@ export function makeScratch(): Disposable & { path: string } {
 
 /** `koda batch merge`: the shards of a list as one run. */
 export async function mergeResults(options: CommandOptions<"batch merge">): Promise<number> {
+  refuseOwnShard(options);
   const { results, heading, exit } = await mergeShards(options.directories.map(openResults));
   if (options.results !== undefined) {
     beginResults(options.results);
@@ -40,6 +42,15 @@ export async function mergeResults(options: CommandOptions<"batch merge">): Prom
   }
   await writeFormat(results, options);
   return exit;
+}
+
+/** Its rows would be gone before they are read. */
+function refuseOwnShard({ directories, results }: CommandOptions<"batch merge">): void {
+  if (results === undefined) return;
+  const target = realPaths(resolve(results));
+  const own = directories.find((path) => realPaths(resolve(path)).some((real) => target.includes(real)));
+  if (own !== undefined)
+    throw new KodaError("usage", `--results "${results}" is the shard "${own}": name another directory`);
 }
 
 async function writeFormat(results: ResultSet, { format = "jsonl", output }: FormatOptions): Promise<void> {

@@ -1,8 +1,8 @@
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
-import { Settlements } from "./batchsettled.ts";
+import { Settlements } from "./batchsettlements.ts";
 import { openBatchStore } from "./batchstore.ts";
-import { BatchReport, batchEnd } from "./batchtold.ts";
+import { BatchReport, batchEnd } from "./batchreport.ts";
 import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
 

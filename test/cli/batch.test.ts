@@ -319,6 +319,14 @@ test("shards with their results merge to one run", async () => {
   expect(lines.map((line) => line.split(",").slice(0, 2).join(" "))).toEqual(
     rows.map(({ key }) => `${key} ${key === "d" ? "failed" : "done"}`),
   );
+  const own = await koda(place, ["batch", "merge", "s1", "s2", "--results", "../project/s1"]);
+  expect([own.exit, own.stderr]).toEqual([
+    2,
+    'koda: --results "../project/s1" is the shard "s1": name another directory\n',
+  ]);
+  const whole = await koda(place, ["batch", "merge", "s1", "s2", "--results", "all", "--format", "csv"]);
+  expect([whole.exit, whole.stdout]).toEqual([3, merged.stdout]);
+  expect((await koda(place, ["batch", "merge", "all", "--format", "csv"])).stdout).toBe(merged.stdout);
   const missing = await koda(place, ["batch", "merge", "s1"]);
   expect([missing.exit, missing.stderr]).toEqual([2, "koda: Cannot merge: missing is shard 2/2\n"]);
 });
