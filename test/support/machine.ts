@@ -14,7 +14,7 @@ type Choice = {
   signal?: AbortSignal;
   batch?: string;
   jobs?: number;
-  checkpointMs?: number;
+  checkpointMs?: number | undefined;
   patienceMs?: number;
   once?: boolean;
   drainAfterMs?: number;
