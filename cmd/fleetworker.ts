@@ -20,13 +20,14 @@ type FleetWork = {
   drainAfterMs?: number | undefined;
   keep: boolean;
   publishCommand?: string | undefined;
+  noSandbox: boolean;
   stopper: Stopper;
   note: (event: FleetEvent) => void;
 };
 
 /** Works at tasks in this process, each in a child of its own, until there is nothing to do or a signal comes. */
 export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
-  const { store, batch, jobs, labels, once, drainAfterMs, keep, publishCommand, stopper, note } = work;
+  const { store, batch, jobs, labels, once, drainAfterMs, keep, publishCommand, noSandbox, stopper, note } = work;
   const user = { env: process.env, home: homedir() };
   const directory = batchesDirectory(user);
   await sweepPlaces(directory, (id) => isOpen(store, id));
@@ -38,6 +39,7 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
     env: process.env,
     keepTrees: keep,
     publishCommand,
+    flags: noSandbox ? ["--no-sandbox"] : [],
   });
   const identity: WorkerIdentity = {
     id: crypto.randomUUID(),

@@ -10,7 +10,7 @@ import type { Stopper } from "./signals.ts";
 
 /** `koda worker`: carries out the tasks of any batch, until there is a reason to stop. */
 export async function work(options: CommandOptions<"worker">, stopper: Stopper): Promise<number> {
-  const { jobs = 1, labels, once, drainAfter: drainAfterMs, keep, publishCommand, json } = options;
+  const { jobs = 1, labels, once, drainAfter: drainAfterMs, keep, publishCommand, noSandbox, json } = options;
   const path = databaseFile({ env: process.env, home: homedir() });
   const url = options.store ?? (process.env["KODA_STORE"] || undefined);
   await using store = await openFleet({ url, path, role: "worker", note: openNote() });
@@ -20,7 +20,7 @@ export async function work(options: CommandOptions<"worker">, stopper: Stopper):
     // Without its reader a worker has no purpose.
     stdout.write(`${JSON.stringify(event)}\n`).catch((error: unknown) => stopper.controller.abort(error));
   };
-  const flags = { jobs: once ? 1 : jobs, labels, once, drainAfterMs, keep, publishCommand };
+  const flags = { jobs: once ? 1 : jobs, labels, once, drainAfterMs, keep, publishCommand, noSandbox };
   const { exit } = await workOnTasks({ ...flags, store, stopper, note });
   if (json) await stdout.flush();
   return exit;

@@ -1,5 +1,5 @@
 import type { CommandSpec } from "../commands.ts";
-import { grouped, helpFlag } from "../flags.ts";
+import { grouped, helpFlag, workFlags } from "../flags.ts";
 import * as value from "../values.ts";
 
 /** Its label on a task and on a worker. */
@@ -36,6 +36,7 @@ export const workerCommands = {
         },
         keep: { about: "Keep the work trees of tasks" },
       }),
+      "no-sandbox": workFlags["no-sandbox"],
       ...grouped("Output", { json: { about: "Print events, one JSON object a line" } }),
       ...helpFlag,
     },

@@ -49,6 +49,8 @@ type AttemptOptions = {
   program: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   keepTrees?: boolean | undefined;
+  /** Flags of `koda exec` for every task, which only the worker's own user may give. */
+  flags?: readonly string[] | undefined;
   /** Run by the shell after a push. */
   publishCommand?: string | undefined;
   /** The least time between two checkpoints. */
@@ -155,7 +157,7 @@ class Attempt {
     const { program, env, store } = this.#options;
     const { task } = this.#claim;
     const line = {
-      task,
+      task: { ...task, args: [...task.args, ...(this.#options.flags ?? [])] },
       session: place.session,
       directory: workDirectory(place, task),
       schema: this.#schemaFile(place),

@@ -68,6 +68,8 @@ async function ran(pieces: readonly string[], server: ModelServer): Promise<stri
     // Nothing leaves this machine.
     HTTPS_PROXY: "http://127.0.0.1:1",
     BUILD_ID: "7",
+    SLURM_ARRAY_TASK_ID: "0",
+    SLURM_ARRAY_TASK_COUNT: "2",
   };
   for (const code of pieces) {
     await runIn(place, ["/bin/bash", "-c", `command_not_found_handle() { return 0; }\n${code}`], { env });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { queueNameOf } from "../../lib/fleet/bossnames.ts";
 
 test("a queue is named for its batch and its labels, in any order", () => {

@@ -13,7 +13,7 @@ import { makePlace, type Place } from "../support/place.ts";
 async function cutOff(
   settings: Partial<BatchSettings>,
   meanwhile: (place: Place, repo: string) => void = () => {},
-  checkpointMs?: number,
+  checkpointMs?: number | undefined,
 ) {
   const place = makePlace();
   const repo = makeRepository(place, { "a.txt": "one\n", "bin.dat": new Uint8Array([0, 1, 2, 255]) });

@@ -1,0 +1,51 @@
+import type { BatchOverview } from "../lib/fleet/overview.ts";
+import { exitOfBatch, isSettled } from "./batchfigures.ts";
+import { Settlements } from "./batchsettled.ts";
+import { openBatchStore } from "./batchstore.ts";
+import { BatchReport, batchEnd } from "./batchtold.ts";
+import type { CommandOptions } from "./options.ts";
+import type { Stopper } from "./signals.ts";
+
+/** `koda batch watch`: a batch until it is over, and the exit code that its run would have. */
+export async function watchBatch(options: CommandOptions<"batch watch">, stopper: Stopper): Promise<number> {
+  const { signal } = stopper.controller;
+  await using store = await openBatchStore(options);
+  const id = await store.find(options.id);
+  const settlements = new Settlements(store, id);
+  const report = await BatchReport.open({ json: options.json }, stopper.controller);
+  let seen = "";
+  for (let pauseMs = leastPauseMs; ; await pause(pauseMs, signal)) {
+    const startedAt = performance.now();
+    const overview = await store.overview(id);
+    if (seen === "") await report.event({ type: "batch.start", batch: id, total: overview.total });
+    const counts = JSON.stringify([overview.counts, overview.submittedAt]);
+    if (counts !== seen) for await (const end of settlements.fresh()) await report.event(end);
+    seen = counts;
+    // A large batch takes long to read, and must not be read all the time.
+    pauseMs = Math.max(leastPauseMs, 10 * (performance.now() - startedAt));
+    if (isSettled(overview)) {
+      const exit = await finish(overview, report);
+      signal.throwIfAborted();
+      return exit;
+    }
+    await report.show(overview);
+  }
+}
+
+const leastPauseMs = 500;
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const waiting = Promise.withResolvers<void>();
+  const timer = setTimeout(waiting.resolve, ms);
+  signal.addEventListener("abort", () => waiting.resolve(), { once: true });
+  await waiting.promise;
+  clearTimeout(timer);
+  signal.throwIfAborted();
+}
+
+async function finish(overview: BatchOverview, report: BatchReport): Promise<number> {
+  const exit = exitOfBatch(overview);
+  await report.event(batchEnd(overview, exit));
+  await report.finish();
+  return exit;
+}
