@@ -4,6 +4,7 @@ import { unlessAborted } from "../async/unlessaborted.ts";
 import { exitByCode, KodaError, messageOf } from "../errors.ts";
 import { type AttemptContext, AttemptStop } from "./attempt.ts";
 import type { FleetEvent } from "./events.ts";
+import { traceOf } from "./failure.ts";
 import { reachStore, rest } from "./reach.ts";
 import { eventOf } from "./settledevent.ts";
 import type { AttemptEnd, TaskClaim, FleetStore, Idle, Settled, Spending, WorkerIdentity } from "./store.ts";
@@ -214,8 +215,7 @@ export class FleetWorker {
 
   #fail(error: unknown): void {
     const code = error instanceof KodaError ? error.code : "internal";
-    const why = error instanceof Error && code === "internal" ? (error.stack ?? error.message) : messageOf(error);
-    this.#stop({ why, exit: exitByCode[code] });
+    this.#stop({ why: traceOf(error), exit: exitByCode[code] });
   }
 
   /** The first reason counts. */
