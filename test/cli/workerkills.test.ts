@@ -69,6 +69,26 @@ test("a worker that is killed while it fetches leaves no git behind", async () =
   expect(existsSync(join(batches(place), batch))).toBe(false);
 });
 
+test("a run that is killed gets one more try, from its beginning", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer((_, index) => (index === 0 ? silence() : say("Done.")));
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })]);
+  const worker = startWorker(place, ["--drain-after", "0"]);
+  await server.nextRequest();
+  const run = processesOf(place).find((line) => line.includes(" exec --json "));
+  process.kill(Number.parseInt(run ?? "", 10), "SIGKILL");
+  expect(await worker.until("task.retry")).toMatchObject({ exit: 70, error: { code: "killed" } });
+  expect(await worker.exit()).toBe(0);
+  const { a } = await resultsOf(store, batch);
+  expect(a?.attempts[0]?.error?.message).toStartWith("koda exec was killed by SIGKILL");
+  expect(a).toMatchObject({
+    state: "done",
+    session: `${batch}.a.2`,
+    attempts: [{ kind: "retried" }, { kind: "settled" }],
+  });
+});
+
 test("a run whose parent is gone does nothing", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("Never said.")]);
