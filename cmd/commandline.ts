@@ -22,6 +22,7 @@ function handlers(signals: () => Stopper): Handlers {
     chat: async (options, stopper = signals()) => (await import("./chat.ts")).chat(options, stopper),
     acp: async (options, stopper = signals()) => (await import("./acp.ts")).acp(options, stopper),
     review: async (options, stopper = signals()) => (await import("./review.ts")).review(options, stopper),
+    worker: async (options, stopper = signals()) => (await import("./worker.ts")).work(options, stopper),
     "session list": async (options) => (await import("./session.ts")).listSessions(options),
     "session show": async (options) => (await import("./session.ts")).showSession(options),
     "session export": async (options) => (await import("./session.ts")).exportDocument(options),

@@ -4,6 +4,7 @@ import type { ArgumentType } from "./values.ts";
 import { mcpCommands } from "./commands/mcp.ts";
 import { runCommands } from "./commands/run.ts";
 import { sessionCommands } from "./commands/session.ts";
+import { workerCommands } from "./commands/worker.ts";
 
 /**
  * A positional argument. Only the last ones may be optional. With `line`, which only the last may have, it is a whole
@@ -43,6 +44,7 @@ export type CommandSpec = {
 export const commands = {
   ...runCommands,
   ...sessionCommands,
+  ...workerCommands,
   sandbox: {
     about: "Run a command in the sandbox that the model's commands get",
     details:

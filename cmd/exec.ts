@@ -8,6 +8,7 @@ import { assertUnfinished } from "../lib/conversation/sessions.ts";
 import type { Event } from "../lib/engine/event.ts";
 import { KodaError } from "../lib/errors.ts";
 import { Reaper } from "../lib/shell/reaper.ts";
+import { followParent } from "../lib/system/orphan.ts";
 import { answerInto, type Conclude, deliver, notifierFor, type OutputTarget } from "./deliver.ts";
 import { refuseOverwriting } from "./inputfiles.ts";
 import type { ExecOptions } from "./options.ts";
@@ -21,6 +22,8 @@ import { sinkFor } from "./stdio.ts";
 /** `koda exec`: one task to its end, and the exit code that its last event says. */
 export async function exec(options: ExecOptions, stopper: Stopper): Promise<number> {
   if (options.printSchema) return await printSchema();
+  if (!followParent(process.env))
+    stopper.controller.abort(new KodaError("sigterm", "Stopped: the process that has started this run is gone"));
   refuseOverwriting(options);
   const delivery: Delivering = { answer: answerFile(options), patch: patchFile(options), steps: [] };
   return await deliver((conclude) => task(options, stopper, { delivery, conclude }), {

@@ -44,7 +44,7 @@ describe("npm run build finds bun", () => {
  * everyone's. An edge that is not here is a decision to be made; one that is here and is not used any more is struck.
  */
 const edges: Readonly<Record<string, readonly string[]>> = {
-  cmd: "acp agents async chat config conversation egress engine files git line model review sandbox session shell sink system tools worktree".split(
+  cmd: "acp agents async chat config conversation egress engine files fleet git line model review sandbox session shell sink system tools worktree".split(
     " ",
   ),
   sink: ["config", "engine", "model", "session"],
@@ -62,7 +62,7 @@ const edges: Readonly<Record<string, readonly string[]>> = {
   worktree: ["async", "config", "files", "git", "sandbox", "tools"],
   tools: "async config egress files git model sandbox session shell trust".split(" "),
   agents: ["config", "files", "session"],
-  fleet: ["async", "config", "session"],
+  fleet: "async config files git session shell system".split(" "),
   session: ["config", "model", "shell", "system"],
   // Of egress the proxies that fetch obeys; of shell the processes of a key's program, and which variables are secret.
   model: ["config", "egress", "files", "shell", "system"],
@@ -223,6 +223,7 @@ function namesImportedBy(path: string): string[] {
 const exportedForTests: Readonly<Record<string, string>> = {
   "lib/egress/rules/resolve.ts#systemResolver": "tests of the proxies have a resolver of their own",
   "lib/engine/event.ts#lineSchema": "every line of a test's run is checked by it",
+  "lib/fleet/events.ts#fleetEventSchema": "every event of a test's worker is checked by it",
   "lib/sandbox/filter/bpf.ts#kill": "a filter is judged by the verdicts that it gives",
   "lib/sandbox/program/steps/landlock.ts#handledBy": "a table of every version of Landlock",
   "lib/sandbox/supervisor/listening.ts#whyNotListen": "a table of addresses, some of which no machine has",

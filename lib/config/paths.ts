@@ -23,6 +23,20 @@ export function snapshotDirectory(database: string): string {
 }
 
 /**
+ * The work trees of tasks. Not below the data directory, where nothing is open to commands, but beside it.
+ */
+export function batchesDirectory(user: UserEnvironment): string {
+  const own = kodaHome(user);
+  const directory = own === undefined ? baseDirectory(user, "XDG_CACHE_HOME", ".cache") : undefined;
+  if (own !== undefined) return `${own.replace(/\/+$/, "")}-batches`;
+  if (directory !== undefined) return join(directory, "batches");
+  throw new KodaError(
+    "config",
+    "Cannot find the directory for work trees: none of KODA_HOME, XDG_CACHE_HOME and HOME is an absolute path. Set one of them.",
+  );
+}
+
+/**
  * The directory of koda's own state, which commands may neither read nor write. Undefined when no variable names it,
  * which is no error for a run that stores nothing.
  */

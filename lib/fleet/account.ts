@@ -88,15 +88,33 @@ export async function mostSpentBy(
 export async function extendGrant(
   rows: Rows,
   batch: BatchRow,
-  { task, attempt }: TaskClaim,
+  claim: TaskClaim,
   spent: Spending,
 ): Promise<Partial<Spending> | undefined> {
-  const where = "batch = $1 AND key = $2 AND number = $3";
-  const values = [batch.id, task.key, attempt];
-  const booked = await first<Booked>(rows, `SELECT * FROM batch_attempt WHERE ${where} AND kind = 'open'`, values);
+  const found = await moreFor(rows, batch, claim, spent);
+  if (found === undefined) return undefined;
+  const { grant, booked } = found;
+  const now = { costUsd: spent.costUsd + (grant.costUsd ?? 0), tokens: spent.tokens + (grant.tokens ?? 0) };
+  await rows.all(
+    "UPDATE batch_attempt SET reserved_cost = $4, reserved_tokens = $5 WHERE batch = $1 AND key = $2 AND number = $3",
+    [batch.id, claim.task.key, claim.attempt, now.costUsd, now.tokens],
+  );
+  await charge(rows, batch.id, {
+    reserved: { costUsd: now.costUsd - booked.reserved_cost, tokens: now.tokens - booked.reserved_tokens },
+  });
+  return grant;
+}
+
+/** What an attempt could be granted now, as if it had ended and were to begin again. */
+export async function moreFor(
+  rows: Rows,
+  { id, account, settings }: BatchRow,
+  { task, attempt }: TaskClaim,
+  spent: Spending,
+): Promise<{ grant: Partial<Spending>; booked: Booked } | undefined> {
+  const sql = "SELECT * FROM batch_attempt WHERE batch = $1 AND key = $2 AND number = $3 AND kind = 'open'";
+  const booked = await first<Booked>(rows, sql, [id, task.key, attempt]);
   if (booked === undefined) return undefined;
-  const { account, settings } = batch;
-  // As if it had spent just this: what was set aside and not spent can be granted again.
   const without = {
     ...account,
     spent: { costUsd: account.spent.costUsd + spent.costUsd, tokens: account.spent.tokens + spent.tokens },
@@ -106,17 +124,7 @@ export async function extendGrant(
     },
   };
   const grant = grantFor(settings, without, leftFor(task, spent));
-  if (grant === undefined) return undefined;
-  const now = { costUsd: spent.costUsd + (grant.costUsd ?? 0), tokens: spent.tokens + (grant.tokens ?? 0) };
-  await rows.all(`UPDATE batch_attempt SET reserved_cost = $4, reserved_tokens = $5 WHERE ${where}`, [
-    ...values,
-    now.costUsd,
-    now.tokens,
-  ]);
-  await charge(rows, batch.id, {
-    reserved: { costUsd: now.costUsd - booked.reserved_cost, tokens: now.tokens - booked.reserved_tokens },
-  });
-  return grant;
+  return grant && { grant, booked };
 }
 
 function leftFor({ maxCost, maxTokens }: FleetTask, spent: Spending): Pick<FleetTask, "maxCost" | "maxTokens"> {

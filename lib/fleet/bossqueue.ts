@@ -68,7 +68,11 @@ export class BossQueue implements TaskQueue {
 
   async push(rows: Rows, batch: string, tasks: readonly QueuedTask[], leaseMs: number): Promise<void> {
     const boss = await this.#boss();
-    const ordered = tasks.map((task, at) => ({ ...task, priority: -at, name: queueNameOf(batch, task.labels) }));
+    const ordered = tasks.map((task, at) => ({
+      ...task,
+      priority: task.hasBegun === true ? 1 : -at,
+      name: queueNameOf(batch, task.labels),
+    }));
     for (const [name, queued] of Map.groupBy(ordered, (task) => task.name)) {
       const isNew = await rows.all(
         "INSERT INTO batch_queue (batch, name, labels) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING RETURNING name",
@@ -116,16 +120,20 @@ export class BossQueue implements TaskQueue {
   }
 
   /** Takes them and completes them: what another worker takes meanwhile stays with that. */
-  async clear(rows: Rows, batch: string): Promise<void> {
+  async clear(rows: Rows, batch: string): Promise<readonly string[]> {
     const db = bossDatabase(rows);
+    const keys: string[] = [];
     for (const { name } of await queuesOf(rows, batch)) {
       const boss = await this.#boss();
       for (;;) {
-        const jobs = await boss.fetch(name, { db, batchSize: clearedAtOnce, ignoreStartAfter: true });
+        const options = { db, batchSize: clearedAtOnce, ignoreStartAfter: true };
+        const jobs = await boss.fetch<{ key: string }>(name, options);
         if (jobs.length > 0) await boss.complete(name, jobs, null, { db });
+        keys.push(...jobs.map(({ data }) => data.key));
         if (jobs.length < clearedAtOnce) break;
       }
     }
+    return keys;
   }
 
   async close(rows: Rows, batch: string): Promise<void> {

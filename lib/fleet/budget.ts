@@ -5,10 +5,10 @@ import type { FleetTask } from "./task.ts";
 export type Account = { spent: Spending; reserved: Spending; finished: number };
 
 /** As long as nothing is known, a task may take this part of the budget. */
-const firstShare = 20;
+const firstShare = 10;
 
 /** Tasks differ: most get by with this many times the average. */
-const margin = 1.5;
+const margin = 2;
 
 /** A grant that is much smaller than what a task needs would be spent in vain. */
 const leastPart = 1 / 4;

@@ -1,12 +1,11 @@
-import { closeAttempt, lockAccount, mostSpentBy, reserveGrant } from "./account.ts";
+import { lockAccount, reserveGrant } from "./account.ts";
 import { type BatchRow, readBatch } from "./batchrow.ts";
 import { isLimited } from "./budget.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
-import { closeWhenSpent, queueAgain, settle, type Settling } from "./settling.ts";
+import { freeBudget, recordLoss } from "./settling.ts";
 import type { Taken, TaskQueue } from "./queue.ts";
 import type { TaskClaim, Spending, WorkerIdentity } from "./store.ts";
 import { readTask, type TaskRow } from "./taskrow.ts";
-import { mostLosses } from "./verdict.ts";
 
 type Claiming = { database: FleetDatabase; queue: TaskQueue; worker: WorkerIdentity; paused: readonly string[] };
 
@@ -39,25 +38,9 @@ async function lookOnce({ database, queue, worker, paused }: Claiming, found: Ba
     });
   } catch (error) {
     if (!(error instanceof NotNow)) throw error;
-    await closeWhenSpent(database, queue, found.id);
+    await freeBudget(database, queue, found.id);
     return undefined;
   }
-}
-
-/**
- * A task that is running and in the queue all the same was lost by its worker. By itself, whether or not the task can
- * begin again at once: what was set aside for it may be what others wait for.
- */
-async function recordLoss(settling: Settling, { task, attempts, ...row }: TaskRow): Promise<void> {
-  const { rows, batch } = settling;
-  const { key } = task;
-  const spent = await mostSpentBy(rows, batch.id, key, attempts);
-  if (spent.isOpen)
-    await closeAttempt(rows, { batch, key, attempt: attempts }, { kind: "lost", spent, endedAt: Date.now() });
-  const failures = { ...row.failures, losses: row.failures.losses + 1 };
-  if (batch.state === "cancelled") await settle(settling, key, { outcome: "cancelled", failures });
-  else if (failures.losses >= mostLosses) await settle(settling, key, { outcome: "poison", failures });
-  else await queueAgain(settling, key, { failures, notBefore: 0, resumes: true });
 }
 
 async function begin(

@@ -1,4 +1,4 @@
-import { closeAttempt, lockAccount } from "./account.ts";
+import { closeAttempt, lockAccount, moreFor } from "./account.ts";
 import { readBatch } from "./batchrow.ts";
 import { isLimited } from "./budget.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
@@ -30,7 +30,9 @@ export async function endAttempt(
       failures,
       retries: batch.settings.retries,
       isCancelled: batch.state === "cancelled",
-      othersSpend: await othersSpend(rows, claim),
+      mayGetMore:
+        end.kind === "budget" &&
+        ((await othersSpend(rows, claim)) || (await moreFor(rows, batch, claim, end.spent)) !== undefined),
       now: Date.now(),
     });
     return await carryOut({ rows, queue, batch }, { claim, end, row, verdict });
@@ -54,7 +56,7 @@ async function carryOut(settling: Settling, { claim, end, row, verdict }: Ended)
       return { kind: "retried", notBefore: verdict.notBefore };
     case "return":
       await noteEnd(settling, claim, { end, kind: "returned" });
-      await queueAgain(settling, key, { ...verdict, failures: row.failures, resumes: true });
+      await queueAgain(settling, key, { failures: row.failures, notBefore: 0, resumes: true });
       return { kind: "returned" };
     default:
       return verdict satisfies never;

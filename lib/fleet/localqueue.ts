@@ -1,13 +1,12 @@
 import { isProcessGone } from "../session/process.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import type { QueuedTask, Taken, TaskQueue } from "./queue.ts";
-import { insertMany, placesFrom } from "./rows.ts";
+import { insertMany } from "./rows.ts";
 import type { Ticket, WorkerIdentity } from "./store.ts";
 
 type Job = {
   id: number;
   key: string;
-  labels: string;
   lease_ms: number;
   round: number;
   owner: string | null;
@@ -17,7 +16,7 @@ type Job = {
   expires: number;
 };
 
-const columns = "id, key, labels, lease_ms, round, owner, pid, started, machine, expires";
+const columns = "id, key, lease_ms, round, owner, pid, started, machine, expires";
 
 /** The queue of the workers of one machine, in koda's own database. A worker whose process is gone is lost at once. */
 export class LocalQueue implements TaskQueue {
@@ -30,17 +29,18 @@ export class LocalQueue implements TaskQueue {
   async open(): Promise<void> {}
 
   async push(rows: Rows, batch: string, tasks: readonly QueuedTask[], leaseMs: number): Promise<void> {
-    const tuples = tasks.map(({ key, group, labels, notBefore }) => [
+    const tuples = tasks.map(({ key, group, labels, notBefore, hasBegun }) => [
       batch,
       key,
       group,
       JSON.stringify(labels),
       notBefore ?? 0,
       leaseMs,
+      hasBegun === true ? 0 : 1,
       0,
       0,
     ]);
-    const names = ["batch", "key", "grp", "labels", "not_before", "lease_ms", "round", "expires"];
+    const names = ["batch", "key", "grp", "labels", "not_before", "lease_ms", "place", "round", "expires"];
     await insertMany(rows, { table: "batch_job", columns: names }, tuples);
   }
 
@@ -81,8 +81,9 @@ export class LocalQueue implements TaskQueue {
     return (await rows.all(sql, [batch, Number(job), round])).length > 0;
   }
 
-  async clear(rows: Rows, batch: string): Promise<void> {
-    await rows.all("DELETE FROM batch_job WHERE batch = $1 AND owner IS NULL", [batch]);
+  async clear(rows: Rows, batch: string): Promise<readonly string[]> {
+    const sql = "DELETE FROM batch_job WHERE batch = $1 AND owner IS NULL RETURNING key";
+    return (await rows.all<{ key: string }>(sql, [batch])).map(({ key }) => key);
   }
 
   async close(): Promise<void> {}
@@ -93,29 +94,21 @@ export class LocalQueue implements TaskQueue {
   async #next(
     rows: Rows,
     batch: string,
-    worker: WorkerIdentity,
+    { labels }: WorkerIdentity,
     pausedGroups: readonly string[],
   ): Promise<Job | undefined> {
     const now = Date.now();
-    const isFit = ({ labels }: Job) => (JSON.parse(labels) as string[]).every((label) => worker.labels.includes(label));
-    const paused = pausedGroups.length === 0 ? "" : `AND grp NOT IN (${placesFrom(3, pausedGroups)})`;
-    const held = await rows.all<Job>(`SELECT ${columns} FROM batch_job WHERE batch = $1 AND owner IS NOT NULL`, [
-      batch,
-    ]);
-    const lost = held.find((job) => isFit(job) && (job.expires <= now || isOwnerGone(job)));
+    const fits = "NOT EXISTS (SELECT 1 FROM json_each(labels) WHERE value NOT IN (SELECT value FROM json_each($2)))";
+    const select = `SELECT ${columns} FROM batch_job WHERE batch = $1 AND ${fits}`;
+    const held = await rows.all<Job>(`${select} AND owner IS NOT NULL`, [batch, JSON.stringify(labels)]);
+    const lost = held.find((job) => job.expires <= now || isOwnerGone(job));
     if (lost !== undefined) return lost;
-    // A page at a time: hardly any task has labels.
-    for (let after = 0; ;) {
-      const page = await rows.all<Job>(
-        `SELECT ${columns} FROM batch_job WHERE batch = $1 AND owner IS NULL AND not_before <= $2 ${paused}
-           AND id > ${after} ORDER BY id LIMIT 50`,
-        [batch, now, ...pausedGroups],
-      );
-      const job = page.find(isFit);
-      const last = page.at(-1);
-      if (job !== undefined || last === undefined) return job;
-      after = last.id;
-    }
+    const [job] = await rows.all<Job>(
+      `${select} AND owner IS NULL AND not_before <= $3 AND grp NOT IN (SELECT value FROM json_each($4))
+       ORDER BY place, id LIMIT 1`,
+      [batch, JSON.stringify(labels), now, JSON.stringify(pausedGroups)],
+    );
+    return job;
   }
 }
 

@@ -8,6 +8,8 @@ export type QueuedTask = {
   labels: readonly string[];
   /** A time in milliseconds; at once without. */
   notBefore?: number;
+  /** It has begun, and goes on before others begin: what was spent on it is not to be in vain. */
+  hasBegun?: boolean;
 };
 
 export type Taken = { key: string; ticket: Ticket };
@@ -26,8 +28,8 @@ export interface TaskQueue extends AsyncDisposable {
   keep(batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>>;
   /** Removes a task that is done with. False when the ticket is void. */
   complete(rows: Rows, batch: string, ticket: Ticket): Promise<boolean>;
-  /** Removes all that nobody has taken. */
-  clear(rows: Rows, batch: string): Promise<void>;
+  /** Removes all that nobody has, or has any more. Returns their keys. */
+  clear(rows: Rows, batch: string): Promise<readonly string[]>;
   /** Nothing of the batch will be queued, for now. */
   close(rows: Rows, batch: string): Promise<void>;
 }

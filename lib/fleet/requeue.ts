@@ -1,12 +1,12 @@
 import type { Rows } from "./database.ts";
 import { placesFrom } from "./rows.ts";
-import { enqueue, forgetCheckpoints, queued, type Settling, skipThoseAfter } from "./settling.ts";
+import { clearQueue, enqueue, forgetCheckpoints, queued, type Settling, skipThoseAfter } from "./settling.ts";
 import type { TaskOutcome } from "./store.ts";
 
 /** Settles what has not begun, and lets the workers know of the rest at their next heartbeat. */
 export async function cancelBatch({ rows, queue, batch }: Settling): Promise<number> {
   await rows.all("UPDATE batch SET state = 'cancelled' WHERE id = $1 AND state <> 'over'", [batch.id]);
-  await queue.clear(rows, batch.id);
+  await clearQueue({ rows, queue, batch: { ...batch, state: "cancelled" } });
   const cancelled = await rows.all(
     `UPDATE batch_task SET state = 'cancelled' WHERE batch = $1 AND state IN ('waiting', 'queued') RETURNING key`,
     [batch.id],
@@ -53,13 +53,15 @@ async function reopen(settling: Settling): Promise<number> {
     [batch.id],
   );
   const skipped = await skipThoseAfter(rows, batch, await keysNotDone(rows, batch.id));
-  const ready = await rows.all<{ task: string; not_before: number | null }>(
-    `SELECT task, not_before FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
+  const ready = await rows.all<{ task: string; not_before: number | null; resumes: number }>(
+    `SELECT task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
     [batch.id],
   );
   await enqueue(
     settling,
-    ready.map(({ task, not_before: notBefore }) => queued(task, notBefore ?? undefined)),
+    ready.map(({ task, not_before: notBefore, resumes }) =>
+      queued(task, { notBefore: notBefore ?? undefined, hasBegun: resumes === 1 }),
+    ),
   );
   return skipped;
 }

@@ -1,12 +1,13 @@
+import { closeAttempt, lockAccount, mostSpentBy } from "./account.ts";
 import { grantFor, isLimited } from "./budget.ts";
 import { type BatchRow, readBatch } from "./batchrow.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import type { QueuedTask, TaskQueue } from "./queue.ts";
 import { first, placesFrom } from "./rows.ts";
 import type { AttemptEnd, BatchState, TaskOutcome } from "./store.ts";
-import type { TaskEnding } from "./taskrow.ts";
+import { readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
 import { taskSchema } from "./task.ts";
-import type { Failures } from "./verdict.ts";
+import { type Failures, mostLosses } from "./verdict.ts";
 
 /** The transaction in which a task is settled. */
 export type Settling = { rows: Rows; queue: TaskQueue; batch: BatchRow };
@@ -93,7 +94,8 @@ export async function queueAgain(
   );
   if (!resumes) await forgetCheckpoints(rows, batch.id, key);
   // A batch that is closed keeps it until somebody asks for another try.
-  if (stored !== undefined && batch.state === "open") await enqueue(settling, [queued(stored.task, notBefore)]);
+  if (stored !== undefined && batch.state === "open")
+    await enqueue(settling, [queued(stored.task, { notBefore, hasBegun: resumes })]);
 }
 
 export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly QueuedTask[]): Promise<void> {
@@ -105,9 +107,11 @@ export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly 
   await queue.push(rows, batch.id, tasks, batch.settings.leaseMs);
 }
 
-export function queued(task: string, notBefore?: number): QueuedTask {
+type When = { notBefore?: number | undefined; hasBegun?: boolean };
+
+export function queued(task: string, { notBefore, hasBegun = false }: When = {}): QueuedTask {
   const { key, group, labels } = taskSchema.parse(JSON.parse(task));
-  return { key, group, labels, ...(notBefore !== undefined && { notBefore }) };
+  return { key, group, labels, hasBegun, ...(notBefore !== undefined && { notBefore }) };
 }
 
 /** Also those that wait for the skipped ones, and so on. Returns how many. */
@@ -126,10 +130,35 @@ export async function skipThoseAfter(rows: Rows, batch: BatchRow, keys: readonly
   return count;
 }
 
+/**
+ * A task that is running and in the queue all the same was lost by its worker. By itself, whether or not the task can
+ * begin again at once: what was set aside for it may be what others wait for.
+ */
+export async function recordLoss(settling: Settling, { task, attempts, ...row }: TaskRow): Promise<void> {
+  const { rows, batch } = settling;
+  const { key } = task;
+  const spent = await mostSpentBy(rows, batch.id, key, attempts);
+  if (spent.isOpen)
+    await closeAttempt(rows, { batch, key, attempt: attempts }, { kind: "lost", spent, endedAt: Date.now() });
+  const failures = { ...row.failures, losses: row.failures.losses + 1 };
+  if (batch.state === "cancelled") await settle(settling, key, { outcome: "cancelled", failures });
+  else if (failures.losses >= mostLosses) await settle(settling, key, { outcome: "poison", failures });
+  else await queueAgain(settling, key, { failures, notBefore: 0, resumes: true });
+}
+
 /** No task of it begins any more. */
 async function closeBatch({ rows, queue, batch }: Settling, state: BatchState): Promise<void> {
   const sql = "UPDATE batch SET state = $2 WHERE id = $1 AND state = 'open' RETURNING id";
-  if ((await rows.all(sql, [batch.id, state])).length > 0) await queue.clear(rows, batch.id);
+  if ((await rows.all(sql, [batch.id, state])).length > 0)
+    await clearQueue({ rows, queue, batch: { ...batch, state } });
+}
+
+/** Of a batch that has just been closed. What a worker has lost may be among what nobody has. */
+export async function clearQueue({ rows, queue, batch }: Settling): Promise<void> {
+  for (const key of await queue.clear(rows, batch.id)) {
+    const row = await readTask(rows, batch.id, key);
+    if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
+  }
 }
 
 /** To be called when the last settlement has been committed: two at once do not see each other. */
@@ -142,13 +171,32 @@ export async function closeWhenOver(database: FleetDatabase, queue: TaskQueue, b
   if (over.length > 0) await database.write((rows) => queue.close(rows, batch));
 }
 
-/** Nothing is left for another task, and nobody is running who might give something back. */
-export async function closeWhenSpent(database: FleetDatabase, queue: TaskQueue, id: string): Promise<void> {
+/**
+ * Nothing is left for another task. What silent workers hold may be all that is in the way, and when nobody is left who
+ * might give something back, the batch is at its end.
+ */
+export async function freeBudget(database: FleetDatabase, queue: TaskQueue, id: string): Promise<void> {
   await database.write(async (rows) => {
+    await lockAccount(rows, id);
     const batch = await readBatch(rows, id);
-    if (!isLimited(batch.settings) || (await hasOpenAttempts(rows, id))) return;
-    if (grantFor(batch.settings, batch.account, {}) === undefined) await closeBatch({ rows, queue, batch }, "budget");
+    if (!isLimited(batch.settings) || batch.state !== "open") return;
+    for (const { key, number: attempt } of await silentAttempts(rows, batch)) {
+      const spent = await mostSpentBy(rows, id, key, attempt);
+      await closeAttempt(rows, { batch, key, attempt }, { kind: "lost", spent, endedAt: Date.now() });
+    }
+    const { settings, account } = await readBatch(rows, id);
+    if ((await hasOpenAttempts(rows, id)) || grantFor(settings, account, {}) !== undefined) return;
+    await closeBatch({ rows, queue, batch }, "budget");
   });
+}
+
+/** The queue will find them too, but not before the tasks that wait for their money. */
+async function silentAttempts(rows: Rows, { id, settings }: BatchRow): Promise<{ key: string; number: number }[]> {
+  return await rows.all(
+    `SELECT key, number FROM batch_attempt LEFT JOIN batch_worker ON batch_worker.id = batch_attempt.worker
+     WHERE batch = $1 AND kind = 'open' AND started_at < $2 AND (seen_at IS NULL OR seen_at < $2)`,
+    [id, Date.now() - 2 * settings.leaseMs],
+  );
 }
 
 async function hasOpenAttempts(rows: Rows, batch: string): Promise<boolean> {

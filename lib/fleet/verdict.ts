@@ -7,9 +7,16 @@ export type TaskVerdict =
   | { kind: "settle"; outcome: TaskOutcome }
   | { kind: "retry"; notBefore: number; failures: Failures; resumes: boolean }
   /** It costs the task nothing. */
-  | { kind: "return"; notBefore: number };
+  | { kind: "return" };
 
-type Circumstances = { failures: Failures; retries: number; isCancelled: boolean; othersSpend: boolean; now: number };
+type Circumstances = {
+  failures: Failures;
+  retries: number;
+  isCancelled: boolean;
+  /** The batch has more of its budget for this task, or others have some that they may give back. */
+  mayGetMore: boolean;
+  now: number;
+};
 
 /** A task is poison when as many workers have died in it. */
 export const mostLosses = 2;
@@ -20,16 +27,13 @@ const mostErrors = 1;
 const firstPauseMs = 30_000;
 const longestPauseMs = 30 * 60_000;
 
-/** While others hold a part of the budget they may give some of it back. */
-const budgetPauseMs = 1000;
-
 /** What becomes of a task whose attempt has ended. */
 export function verdictOn(end: AttemptEnd, circumstances: Circumstances): TaskVerdict {
-  const { isCancelled, othersSpend, now } = circumstances;
+  const { isCancelled, mayGetMore } = circumstances;
   if (end.kind === "exit" && end.exit === 0) return settle("done");
   if (isCancelled) return settle("cancelled");
-  if (end.kind === "fault" || end.kind === "stopped") return { kind: "return", notBefore: 0 };
-  if (end.kind === "budget") return othersSpend ? { kind: "return", notBefore: now + budgetPauseMs } : settle("limit");
+  if (end.kind === "fault" || end.kind === "stopped") return { kind: "return" };
+  if (end.kind === "budget") return mayGetMore ? { kind: "return" } : settle("limit");
   return verdictOnExit(end, circumstances);
 }
 

@@ -110,6 +110,7 @@ export const jobTable = `
     labels TEXT NOT NULL,
     not_before REAL NOT NULL,
     lease_ms REAL NOT NULL,
+    place INTEGER NOT NULL,
     round INTEGER NOT NULL,
     owner TEXT,
     pid INTEGER,
@@ -117,4 +118,5 @@ export const jobTable = `
     machine TEXT,
     expires REAL NOT NULL
   ) STRICT;
-  CREATE INDEX batch_job_batch ON batch_job (batch, id);`;
+  CREATE INDEX batch_job_free ON batch_job (batch, place, id) WHERE owner IS NULL;
+  CREATE INDEX batch_job_held ON batch_job (batch) WHERE owner IS NOT NULL;`;

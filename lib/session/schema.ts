@@ -184,6 +184,8 @@ const migrations: readonly string[] = [
   batchTables(sqliteTypes) + jobTable,
 ];
 
+export const schemaVersion: number = migrations.length;
+
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */
 export function migrate(db: Database): void {
   const found = isCurrent(db) ? migrations.length : versionOf(db);

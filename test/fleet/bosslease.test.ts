@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { openRemoteFleet } from "../../lib/fleet/remote.ts";
-import { defaults, isClaim, task, worker } from "../support/fleetsuite.ts";
+import { defaults, isClaim, task, worker } from "../support/fleettasks.ts";
 import { missingPostgres, startPostgres } from "../support/postgres.ts";
 
 const why = missingPostgres === undefined ? "" : ` (${missingPostgres})`;

@@ -4,7 +4,7 @@ import { Connections } from "../../lib/fleet/connections.ts";
 import { parsePostgresUrl } from "../../lib/fleet/postgresaddress.ts";
 import { openRemoteFleet, type RemoteOptions } from "../../lib/fleet/remote.ts";
 import type { FleetStore } from "../../lib/fleet/store.ts";
-import { defaults, exit, isClaim, newBatchId, resultsOf, task, worker } from "../support/fleetsuite.ts";
+import { defaults, exit, isClaim, newBatchId, resultsOf, task, worker } from "../support/fleettasks.ts";
 import { startOldPostgres } from "../support/oldpostgres.ts";
 import { guest, missingPostgres, type PostgresServer, startPostgres } from "../support/postgres.ts";
 import { startRelay } from "../support/relay.ts";

@@ -5,7 +5,7 @@ import { describeFleetStore } from "../support/fleetsuite.ts";
 import { missingPostgres, startPostgres } from "../support/postgres.ts";
 
 if (missingPostgres === undefined)
-  describeFleetStore("a store in PostgreSQL", async () => {
+  describeFleetStore("a store in PostgreSQL", 6, async () => {
     const server = await startPostgres();
     const url = await server.create();
     const sql = new SQL(url, { max: 1 });
@@ -13,12 +13,18 @@ if (missingPostgres === undefined)
       leaseMs: 30_000,
       open: async () => await openRemoteFleet(url, { role: "worker", note: () => {} }),
       expire: async (batch, key) => {
-        await sql`UPDATE koda_boss.job SET heartbeat_on = now() - interval '1 hour'
-                  WHERE name = ${batch} AND data->>'key' = ${key}`;
-        // As if the last look at it were long ago.
-        await sql`UPDATE koda_boss.queue SET monitor_on = NULL, monitor_claim_on = NULL WHERE name = ${batch}`;
+        await sql`UPDATE koda.batch_attempt SET started_at = 0 WHERE batch = ${batch} AND key = ${key}`;
+        await sql`UPDATE koda.batch_worker SET seen_at = 0`;
         const boss = new PgBoss({ db: fromBunSql(sql), schema: "koda_boss", supervise: false, schedule: false });
-        await boss.supervise(batch);
+        for (const { name } of await sql<
+          { name: string }[]
+        >`SELECT name FROM koda.batch_queue WHERE batch = ${batch}`) {
+          await sql`UPDATE koda_boss.job SET heartbeat_on = now() - interval '1 hour'
+                    WHERE name = ${name} AND data->>'key' = ${key}`;
+          // As if the last look at it were long ago.
+          await sql`UPDATE koda_boss.queue SET monitor_on = NULL, monitor_claim_on = NULL WHERE name = ${name}`;
+          await boss.supervise(name);
+        }
       },
       [Symbol.asyncDispose]: async () => {
         await sql.close();

@@ -1,5 +1,5 @@
 import type { FleetStore } from "../../lib/fleet/store.ts";
-import { defaults, exit, isClaim, newBatchId, task, worker } from "./fleetsuite.ts";
+import { defaults, exit, isClaim, newBatchId, task, worker } from "./fleettasks.ts";
 import { seeded } from "./random.ts";
 import { until } from "./until.ts";
 
@@ -31,7 +31,8 @@ export async function spendTogether(store: FleetStore, leaseMs: number, seed: nu
       let left = claim.grant.costUsd ?? 0;
       let spent = 0;
       let isOut = false;
-      for (let requests = lengths.get(claim.task.key) ?? 0; requests > 0 && !isOut;) {
+      let requests = lengths.get(claim.task.key) ?? 0;
+      while (requests > 0 && !isOut) {
         if (left > 0) {
           // Its price is known when it is over: the last one may cost more than was left.
           left -= request;
@@ -44,6 +45,8 @@ export async function spendTogether(store: FleetStore, leaseMs: number, seed: nu
         else left += more.costUsd;
       }
       running--;
+      // The next attempt goes on from here.
+      lengths.set(claim.task.key, requests);
       await store.end(claim, isOut ? { ...exit(5, spent), kind: "budget" } : exit(0, spent));
       return false;
     }, "the end of the batch");

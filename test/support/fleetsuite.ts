@@ -1,26 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type {
-  AttemptEnd,
-  BatchSettings,
-  TaskClaim,
-  FleetStore,
-  Idle,
-  TaskResult,
-  WorkerIdentity,
-} from "../../lib/fleet/store.ts";
+import type { AttemptEnd, BatchSettings, FleetStore } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
 import { spendTogether } from "./fleetbudget.ts";
+import { defaults, exit, newBatchId, resultsOf, task, worker } from "./fleettasks.ts";
 import { walkFleet } from "./fleetwalk.ts";
 
 export type FleetUnderTest = {
   open(): Promise<FleetStore>;
-  /** Makes the leases of a batch run out that were not kept up since this moment. */
+  /** As if the worker of this task had been silent for long. */
   expire(batch: string, key: string): Promise<void>;
   leaseMs: number;
 };
 
 /** What holds for every store of tasks. `start` may say that there is none here. */
-export function describeFleetStore(name: string, start: () => Promise<FleetUnderTest & AsyncDisposable>): void {
+export function describeFleetStore(
+  name: string,
+  usualWalks: number,
+  start: () => Promise<FleetUnderTest & AsyncDisposable>,
+): void {
+  const walks = sequences ?? usualWalks;
   describe(name, () => {
     let under: FleetUnderTest & AsyncDisposable;
     let store: FleetStore;
@@ -149,11 +147,11 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
 
     test("a task that two workers have not survived is poison, and the others go on", async () => {
       const batch = await submit([task("bad"), task("good")]);
-      expect((await claimed(batch)).task.key).toBe("bad");
-      await under.expire(batch, "bad");
+      for (let death = 0; death < 2; death++) {
+        expect((await claimed(batch)).task.key).toBe("bad");
+        await under.expire(batch, "bad");
+      }
       const good = await claimed(batch);
-      expect((await claimed(batch)).task.key).toBe("bad");
-      await under.expire(batch, "bad");
       expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
       await store.end(good, exit(0));
       expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
@@ -332,7 +330,7 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
         expect(spent).toBeLessThanOrEqual(mostSpent);
         expect(spent).toBeGreaterThan(maxCost * 0.9);
         expect(state).toBe("budget");
-        // Not all of it was spent on what never got to its end.
+        // Most of it was spent on what got to its end.
         expect(done).toBeGreaterThan(10);
       }
     }, 600_000);
@@ -351,38 +349,9 @@ export function describeFleetStore(name: string, start: () => Promise<FleetUnder
 }
 
 /** KODA_SEQUENCES=1000 tries more of them, and KODA_SEED begins with another one. */
-const walks = Number(process.env.KODA_SEQUENCES ?? 25);
-const trials = Number(process.env.KODA_SEQUENCES ?? 2);
+const sequences = process.env.KODA_SEQUENCES === undefined ? undefined : Number(process.env.KODA_SEQUENCES);
+const trials = sequences ?? 2;
 const firstSeed = Number(process.env.KODA_SEED ?? 1);
-
-export async function resultsOf(store: FleetStore, batch: string): Promise<TaskResult[]> {
-  return await Array.fromAsync(store.results(batch));
-}
-
-export const defaults: BatchSettings = { retries: 3, keepGoing: false, transcripts: "redacted", leaseMs: 30_000 };
-
-let batches = 0;
-
-/** In the order of their making, as those of koda are. */
-export const newBatchId = () => `b${String(batches++).padStart(4, "0")}${crypto.randomUUID().slice(0, 6)}`;
-
-export function task(key: string, fields: Partial<FleetTask> = {}): FleetTask {
-  return { key, prompt: `do ${key}`, args: [], after: [], group: "default", labels: [], ...fields };
-}
-
-/** A worker whose process is this one, so that it never looks dead. */
-export function worker(labels: readonly string[] = []): WorkerIdentity {
-  const id = crypto.randomUUID();
-  return { id, pid: process.pid, started: "", host: "here", machine: "", version: "1", labels, concurrency: 1 };
-}
-
-export function exit(code: number, costUsd = 0): AttemptEnd {
-  return { exit: code, kind: "exit", spent: { costUsd, tokens: costUsd * 100 }, durationMs: 1 };
-}
-
-export function isClaim(found: TaskClaim | Idle): found is TaskClaim {
-  return "task" in found;
-}
 
 const nothing = { costUsd: 0, tokens: 0 };
 const bytes = (value: string) => new TextEncoder().encode(value);

@@ -1,5 +1,5 @@
 import type { AttemptEnd, FleetStore, TaskClaim, TaskResult, WorkerIdentity } from "../../lib/fleet/store.ts";
-import { defaults, isClaim, newBatchId, resultsOf, task, worker } from "./fleetsuite.ts";
+import { defaults, isClaim, newBatchId, resultsOf, task, worker } from "./fleettasks.ts";
 import { seeded } from "./random.ts";
 import { until } from "./until.ts";
 
@@ -92,7 +92,7 @@ export async function walkFleet({ store, leaseMs, expire, seed }: Walk): Promise
   for (let steps = 20 + Math.floor(random() * 80); steps > 0; steps--) await step();
   // Everything comes to its end: who died is silent, who lives finishes.
   await until(async () => {
-    for (const claim of [...running.keys()]) await endOne(claim, endWith(0, running.get(claim)?.spent ?? 0));
+    for (const claim of Array.from(running.keys())) await endOne(claim, endWith(0, running.get(claim)?.spent ?? 0));
     for (const key of keys) await expire(batch, key);
     return await claimOne(worker(["x"]));
   }, `the end of batch ${seed}`);

@@ -1,0 +1,67 @@
+import { homedir } from "node:os";
+import { batchesDirectory, databaseFile } from "../lib/config/paths.ts";
+import { KodaError } from "../lib/errors.ts";
+import { Attempts } from "../lib/fleet/attempt.ts";
+import type { FleetEvent } from "../lib/fleet/events.ts";
+import { sweepPlaces } from "../lib/fleet/place.ts";
+import type { FleetStore, WorkerIdentity } from "../lib/fleet/store.ts";
+import { FleetWorker, type WorkerEnd } from "../lib/fleet/worker.ts";
+import { thisProcess } from "../lib/session/process.ts";
+import type { Stopper } from "./signals.ts";
+import { version } from "./version.ts";
+
+type FleetWork = {
+  store: FleetStore;
+  /** Only this batch, until it is over. */
+  batch?: string | undefined;
+  jobs: number;
+  labels: readonly string[];
+  once?: boolean;
+  drainAfterMs?: number | undefined;
+  keep: boolean;
+  publishCommand?: string | undefined;
+  stopper: Stopper;
+  note: (event: FleetEvent) => void;
+};
+
+/** Works at tasks in this process, each in a child of its own, until there is nothing to do or a signal comes. */
+export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
+  const { store, batch, jobs, labels, once, drainAfterMs, keep, publishCommand, stopper, note } = work;
+  const user = { env: process.env, home: homedir() };
+  const directory = batchesDirectory(user);
+  await sweepPlaces(directory, (id) => isOpen(store, id));
+  using attempts = new Attempts({
+    store,
+    database: databaseFile(user),
+    directory,
+    program: [process.execPath],
+    env: process.env,
+    keepTrees: keep,
+    publishCommand,
+  });
+  const identity: WorkerIdentity = {
+    id: crypto.randomUUID(),
+    ...thisProcess(),
+    version,
+    labels,
+    concurrency: jobs,
+  };
+  const worker = new FleetWorker({ store, identity, concurrency: jobs, batch, once, drainAfterMs, attempts, note });
+  stopper.killNow = () => attempts.killNow();
+  try {
+    return await worker.run(stopper.controller.signal);
+  } finally {
+    await sweepPlaces(directory, (id) => isOpen(store, id));
+  }
+}
+
+/** One that this store does not know may be another store's. */
+async function isOpen(store: FleetStore, batch: string): Promise<boolean> {
+  try {
+    const { counts } = await store.overview(batch);
+    return counts.waiting + counts.queued + counts.running > 0;
+  } catch (error) {
+    if (error instanceof KodaError) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,97 @@
+import { copyFileSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { GitError, runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
+import type { Mirror } from "./mirror.ts";
+
+/**
+ * The state of a work tree that its patch is against: a git directory of koda's own beside it, out of the reach of
+ * commands, so that nothing of the repository is obeyed and nothing in it is touched.
+ */
+export class Basis {
+  readonly directory: string;
+  /** The commit; of an empty directory it is the empty tree. */
+  readonly base: string;
+  readonly #git: Git;
+  readonly #root: string;
+
+  constructor({ directory, base, git, root }: { directory: string; base: string; git: Git; root: string }) {
+    this.directory = directory;
+    this.base = base;
+    this.#git = git;
+    this.#root = root;
+  }
+
+  /** Everything in the tree that differs, new files too, without what the repository ignores. For `git apply`. */
+  async patch(signal: AbortSignal): Promise<Uint8Array> {
+    const tree = await this.writeTree(signal);
+    return await runGit(this.#run(signal), [...patchCommand, this.base, tree]);
+  }
+
+  /** The tree as it is now, as an object of git. */
+  async writeTree(signal: AbortSignal): Promise<string> {
+    // A file that cannot be read, or a repository without a commit, is left out.
+    const { exitCode, complaint } = await tryGit(this.#run(signal), ["add", "--all", "--ignore-errors", "--", "."]);
+    if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
+      throw new GitError(`git add failed with exit code ${exitCode}: ${complaint.trim()}`);
+    return textOf(await runGit(this.#run(signal), ["write-tree"]));
+  }
+
+  /** Changes the tree. Throws GitError when the patch does not fit, and then changes nothing. */
+  async apply(patch: Uint8Array, signal: AbortSignal): Promise<void> {
+    if (patch.length === 0) return;
+    const file = join(this.directory, "koda-patch");
+    writeFileSync(file, patch);
+    await runGit(this.#run(signal), ["apply", "--whitespace=nowarn", "--", file]);
+  }
+
+  async commit(message: string, author: { name: string; email: string }, signal: AbortSignal): Promise<string> {
+    const tree = await this.writeTree(signal);
+    const identity = ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
+    const args = [...identity, "commit-tree", tree, "-p", this.base, "-F", "-"];
+    return textOf(await runGit(this.#run(signal), args, message));
+  }
+
+  #run(signal: AbortSignal): GitRun {
+    return { git: this.#git, directory: this.directory, workTree: this.#root, cwd: this.#root, signal };
+  }
+}
+
+const patchCommand = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];
+
+type NewBasis = { directory: string; git: Git; root: string; mirror: Mirror | undefined; commit: string | undefined };
+
+/** For a tree as it was just made: of a commit, or empty. */
+export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Basis> {
+  const { directory, git, root, mirror } = made;
+  for (const part of ["objects/info", "refs"]) mkdirSync(join(directory, part), { recursive: true });
+  writeFileSync(join(directory, "HEAD"), "ref: refs/heads/none\n");
+  writeFileSync(join(directory, "config"), mirror?.hash === "sha256" ? longHashes : shortHashes);
+  if (mirror !== undefined) {
+    writeFileSync(join(directory, "objects/info/alternates"), `${mirror.objects}\n`);
+    copyIndex(join(root, ".git", "index"), join(directory, "index"));
+  }
+  const run: GitRun = { git, directory, workTree: root, cwd: root, signal };
+  const base = made.commit ?? textOf(await runGit(run, ["mktree"]));
+  writeFileSync(join(directory, baseFile), base);
+  return new Basis({ directory, base, git, root });
+}
+
+/** As it was made by an earlier attempt. */
+export function openBasis(made: Pick<NewBasis, "directory" | "git" | "root">): Basis {
+  return new Basis({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
+}
+
+const baseFile = "koda-base";
+const shortHashes = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+const longHashes = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectFormat = sha256\n";
+
+/** With its time: git looks closer at files that are no older than the index. */
+function copyIndex(from: string, to: string): void {
+  copyFileSync(from, to);
+  const seconds = Math.floor(statSync(from).mtimeMs) / 1000;
+  utimesSync(to, seconds, seconds);
+}
+
+function textOf(printed: Uint8Array): string {
+  return new TextDecoder().decode(printed).trim();
+}

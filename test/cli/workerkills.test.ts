@@ -1,0 +1,105 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import {
+  batches,
+  makeRepository,
+  openStoreOf,
+  processesOf,
+  resultsOf,
+  startWorker,
+  submit,
+  taskOf,
+  untilGone,
+} from "../support/fleetplace.ts";
+import { call, say, silence } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+for (const args of [[], ["--no-sandbox"]])
+  test(`a killed worker leaves no process, and the next one goes on in its session and its work tree ${args.join()}`, async () => {
+    await using place = makePlace();
+    const repo = makeRepository(place, { "a.txt": "one\n" });
+    await using server = await startModelServer([
+      call("Bash", { command: "echo new > new.txt; (sleep 300; echo late) & sleep 301", description: "Wait" }),
+      say("It was interrupted, and is done now."),
+    ]);
+    await using store = openStoreOf(place);
+    const batch = await submit(store, [taskOf(server, { key: "a", repo, args })]);
+
+    const first = startWorker(place);
+    await server.nextRequest();
+    const tree = join(batches(place), batch, "a");
+    while (!existsSync(join(tree, "new.txt"))) await Bun.sleep(10);
+    first.child.kill("SIGKILL");
+    await untilGone(place);
+
+    const second = startWorker(place, ["--once"]);
+    expect(await second.exit(), await second.child.stderr.text()).toBe(0);
+    expect(await second.until("task.start")).toMatchObject({ attempt: 2 });
+    const { a } = await resultsOf(store, batch);
+    expect(a).toMatchObject({ state: "done", session: `${batch}.a` });
+    expect(a?.attempts.map(({ kind }) => kind)).toEqual(["lost", "settled"]);
+    expect(server.requests).toHaveLength(2);
+    expect(server.requests[1]?.lines.filter(({ text }) => text.includes("Do a"))).toHaveLength(1);
+    expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
+    expect(processesOf(place)).toEqual([]);
+  });
+
+test("a worker that was stopped for longer than its lease changes nothing when it continues", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  const answers = [
+    [call("Write", { path: "first.txt", content: "1\n" }), silence()],
+    call("Write", { path: "second.txt", content: "2\n" }),
+    say("Done by the second."),
+  ];
+  await using server = await startModelServer((_, index) => answers[index]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })], { leaseMs: 1000 });
+
+  const first = startWorker(place);
+  await server.nextRequest();
+  first.child.kill("SIGSTOP");
+  const second = startWorker(place, ["--once"]);
+  expect(await second.until("task.end")).toMatchObject({ key: "a", outcome: "done", attempts: 2 });
+  const before = (await resultsOf(store, batch)).a;
+  first.child.kill("SIGCONT");
+  await first.until("task.superseded", "a");
+  first.child.kill("SIGTERM");
+  expect(await first.exit()).toBe(143);
+
+  const { a } = await resultsOf(store, batch);
+  expect(a).toMatchObject({ ...before, attempts: [{ kind: "superseded" }, { kind: "settled" }] });
+  expect(a?.result?.text).toBe("Done by the second.");
+  expect(new TextDecoder().decode(await store.patch(batch, "a"))).not.toContain("first.txt");
+  expect(await second.exit()).toBe(0);
+  expect(processesOf(place)).toEqual([]);
+  expect(existsSync(join(batches(place), batch))).toBe(false);
+});
+
+test("a worker that is told to stop gives its task back, and another one goes on from the checkpoint", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  const answers = [call("Write", { path: "new.txt", content: "new\n" }), [say("So far "), silence()], say("Done.")];
+  await using server = await startModelServer((_, index) => answers[index]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+
+  const first = startWorker(place);
+  await server.nextRequest();
+  await server.nextRequest();
+  first.child.kill("SIGTERM");
+  expect(await first.exit()).toBe(143);
+  expect(await first.until("task.returned", "a")).toMatchObject({ attempt: 1, exit: 143 });
+  expect(await first.until("worker.stop")).toMatchObject({ why: "Stopped by SIGTERM", exit: 143 });
+  expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
+
+  const second = startWorker(place, ["--once"]);
+  expect(await second.exit(), await second.child.stderr.text()).toBe(0);
+  expect(server.requests).toHaveLength(3);
+  expect(server.requests[2]?.raw).toContain("new.txt");
+  const { a } = await resultsOf(store, batch);
+  expect(a).toMatchObject({ state: "done", attempts: [{ kind: "returned" }, { kind: "settled" }] });
+  expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
+});

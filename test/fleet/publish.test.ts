@@ -1,0 +1,116 @@
+import { expect, test } from "bun:test";
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { FleetTask } from "../../lib/fleet/task.ts";
+import { git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { workAt } from "../support/machine.ts";
+import { call, say, wait } from "../support/model-reply.ts";
+import { type ModelServer, startModelServer, type Script } from "../support/model-server.ts";
+import { makePlace, type Place } from "../support/place.ts";
+
+const change = [call("Write", { path: "new.txt", content: "new\n" }), say("Done.")];
+
+/** A task that publishes what it has done to a bare repository. */
+async function published(script: Script, task: Partial<FleetTask> = {}, choice: Parameters<typeof workAt>[2] = {}) {
+  const place = makePlace();
+  const repo = join(dirname(place.project), "bare.git");
+  git(place, dirname(place.project), "clone", "--quiet", "--bare", makeRepository(place, { "a.txt": "one\n" }), repo);
+  const server = await startModelServer(script);
+  const store = openStoreOf(place);
+  const publish = { branch: "koda/a" };
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, publish, prompt: "Fix it\nnow", ...task })]);
+  const work = () => workAt(place, store, { ...choice, batch });
+  return { place, repo, server, store, batch, work, [Symbol.asyncDispose]: () => closed(place, server) };
+}
+
+async function closed(place: Place, server: ModelServer): Promise<void> {
+  await server.close();
+  await place[Symbol.asyncDispose]();
+}
+
+test("what a task has changed is pushed as one commit, and then the user's own command runs", async () => {
+  const publishCommand = 'env | grep ^KODA_ | sort > "$HOME/published"; test -d "$KODA_TREE"';
+  await using task = await published(change, {}, { publishCommand });
+  const { place, repo } = task;
+  git(place, repo, "config", "user.name", "Nobody");
+  const { events } = await task.work();
+  const end = events.find((event) => event.type === "task.end");
+  expect(end).toMatchObject({ outcome: "done", published: { branch: "koda/a" } });
+  const { branch = "", commit = "" } = end?.published ?? {};
+  expect(git(place, repo, "rev-parse", branch).trim()).toBe(commit);
+  expect(git(place, repo, "log", "-1", "--format=%an %ae %cn%n%B", branch)).toBe(
+    `koda koda@localhost koda\nFix it\n\nBatch: ${task.batch}\nTask: a\n\n`,
+  );
+  expect(git(place, repo, "diff", "--name-status", "main", branch)).toBe("A\tnew.txt\n");
+  expect(readFileSync(join(place.home, "published"), "utf8")).toMatch(
+    new RegExp(
+      `^KODA_BATCH=${task.batch}\nKODA_BRANCH=koda/a\nKODA_COMMIT=${commit}\nKODA_KEY=a\nKODA_REPO=${repo}\nKODA_TREE=/.*/a\n$`,
+    ),
+  );
+});
+
+test("nothing is pushed without a change, nor by a task that has failed", async () => {
+  await using same = await published([say("Nothing to do.")]);
+  await same.work();
+  expect(git(same.place, same.repo, "branch", "--list")).toBe("* main\n");
+  await using failed = await published((_, index) => change[index] ?? say("Done."), { args: ["--verify", "false"] });
+  await failed.work();
+  expect((await resultsOf(failed.store, failed.batch)).a).toMatchObject({ state: "failed" });
+  expect(git(failed.place, failed.repo, "branch", "--list")).toBe("* main\n");
+});
+
+test("a branch that someone else has pushed meanwhile is not overwritten", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const script = (_: unknown, index: number) =>
+    [call("Write", { path: "new.txt", content: "new\n" }), [wait(promise), say("Done.")]][index % 2];
+  await using task = await published(script);
+  const { place, repo, server } = task;
+  const running = task.work();
+  await server.nextRequest();
+  await server.nextRequest();
+  git(place, repo, "branch", "koda/a", "main");
+  const before = git(place, repo, "rev-parse", "koda/a");
+  // The next attempt finds it, and replaces what it has found.
+  resolve();
+  const { events } = await running;
+  const retry = events.find((event) => event.type === "task.retry");
+  expect(retry?.error).toMatchObject({ code: "publish", message: expect.stringContaining("stale info") });
+  expect(git(place, repo, "rev-parse", "koda/a^")).toBe(before);
+  expect((await resultsOf(task.store, task.batch)).a).toMatchObject({ state: "done" });
+});
+
+test("a publish command that fails is an error of the attempt", async () => {
+  await using task = await published((_, index) => change[index % 2], {}, { publishCommand: "echo no >&2; exit 3" });
+  await task.work();
+  const { a } = await resultsOf(task.store, task.batch);
+  expect(a).toMatchObject({ state: "poison", attempts: [{ exit: 1 }, { exit: 1, error: { code: "publish" } }] });
+  expect(a?.attempts[1]?.error?.message).toBe("The publish command failed (3): no");
+});
+
+test("no hook runs, neither of the work tree nor of the user's own git", async () => {
+  await using task = await published(
+    [
+      call("Bash", {
+        command: "git config core.hooksPath hooks; mkdir hooks; cp /bin/true hooks/pre-push; echo x > x",
+      }),
+      say("Done."),
+    ],
+    { args: ["--allow-git"] },
+  );
+  const { place } = task;
+  const hooks = join(place.home, "hooks");
+  for (const name of ["pre-push", "post-checkout", "post-index-change", "pre-commit", "pre-applypatch"]) {
+    const hook = join(hooks, name);
+    await Bun.write(hook, `#!/bin/sh\necho ${name} >> ${place.home}/ran\n`);
+    chmodSync(hook, 0o755);
+  }
+  writeFileSync(
+    join(place.home, ".gitconfig"),
+    `[core]\n\thooksPath = ${hooks}\n[user]\n\tname = Ada\n\temail = a@b.c\n`,
+  );
+  const { events } = await task.work();
+  const end = events.find((event) => event.type === "task.end");
+  expect(end?.published?.branch, JSON.stringify(events)).toBe("koda/a");
+  expect(existsSync(join(place.home, "ran")) ? readFileSync(join(place.home, "ran"), "utf8") : "").toBe("");
+  expect(git(place, task.repo, "log", "-1", "--format=%an %ae", "koda/a")).toBe("Ada a@b.c\n");
+});

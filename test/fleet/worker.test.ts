@@ -1,0 +1,239 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { KodaError } from "../../lib/errors.ts";
+import type { FleetStore } from "../../lib/fleet/store.ts";
+import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { workAt } from "../support/machine.ts";
+import { call, problem, reply, say, silence } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+test("a machine without git gives the task back at no cost, takes no more, and says why", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo: "/nowhere" }), taskOf(server, { key: "b" })]);
+  const { end, events } = await workAt(place, store, { batch, env: { PATH: "/nonexistent" } });
+  expect(end).toMatchObject({ exit: 7, why: expect.stringContaining("git was not found") });
+  expect(events.map(({ type }) => type)).toEqual(["task.start", "task.returned", "worker.stop"]);
+  const { counts, workers } = await store.overview(batch);
+  expect(counts).toMatchObject({ queued: 2 });
+  expect(workers).toMatchObject([{ running: [], left: end.why }]);
+});
+
+test("credentials that are missing are the machine's fault too", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([problem(401, "Incorrect API key provided")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })]);
+  const { end, events } = await workAt(place, store, { batch });
+  expect(end.exit).toBe(4);
+  expect(events.find(({ type }) => type === "task.returned")).toMatchObject({
+    exit: 4,
+    error: { code: "credentials" },
+  });
+});
+
+for (const [name, task, message] of [
+  ["a repository that is not there", { repo: "/nowhere/at/all" }, /^git ls-remote failed/],
+  ["a branch that is not there", { ref: "missing" }, /has no branch, tag or commit "missing"/],
+  ["a ref that looks like a flag", { ref: "--upload-pack=touch /tmp/x" }, /has no branch, tag or commit/],
+] as const)
+  test(`${name} is an error of the task, which gets one more try`, async () => {
+    await using place = makePlace();
+    await using server = await startModelServer([]);
+    await using store = openStoreOf(place);
+    const repo = makeRepository(place, { "a.txt": "one\n" });
+    const batch = await submit(store, [taskOf(server, { key: "a", repo, ...task })]);
+    const { end } = await workAt(place, store, { batch });
+    expect(end.exit).toBe(0);
+    const { a } = await resultsOf(store, batch);
+    expect(a).toMatchObject({
+      state: "poison",
+      attempts: [
+        { kind: "retried", exit: 1 },
+        { kind: "settled", exit: 1 },
+      ],
+    });
+    expect(a?.attempts[1]?.error).toMatchObject({ code: "repository", message: expect.stringMatching(message) });
+    expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
+  });
+
+test("a directory below the clone may not lead out of it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const repo = makeRepository(place, { "sub/a.txt": "one\n" });
+  symlinkSync("/", join(repo, "root"));
+  git(place, repo, "add", "--all");
+  git(place, repo, "commit", "--quiet", "--message=link");
+  const dirs = { up: "../x", absolute: "/etc", link: "root/etc", missing: "none", file: "sub/a.txt" };
+  const tasks = Object.entries(dirs).map(([key, dir]) => taskOf(server, { key, repo, dir }));
+  const batch = await submit(store, tasks);
+  await workAt(place, store, { batch });
+  for (const result of Object.values(await resultsOf(store, batch)))
+    expect(result).toMatchObject({ state: "failed", attempts: [{ exit: 2, error: { code: "usage" } }] });
+});
+
+test("tasks of one repository share what is fetched, and none sees another's changes", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "sub/a.txt": "one\n", ".gitattributes": "*.txt text eol=crlf\n" });
+  await using server = await startModelServer((request) =>
+    request.lines.some(({ text }) => text.includes("Wrote") || text.includes("wrote") || text.includes("new.txt"))
+      ? say("Done.")
+      : call("Bash", { command: "ls; git log --oneline | wc -l; git status --short; echo x > new.txt" }),
+  );
+  await using store = openStoreOf(place);
+  const keys = ["a", "b", "..", "."];
+  const batch = await submit(
+    store,
+    keys.map((key) => taskOf(server, { key, repo, dir: "sub" })),
+  );
+  const { end } = await workAt(place, store, { batch, jobs: 2 });
+  expect(end.exit).toBe(0);
+  for (const key of keys) {
+    expect((await resultsOf(store, batch))[key]).toMatchObject({ state: "done" });
+    const patch = new TextDecoder().decode(await store.patch(batch, key));
+    expect(patch.match(/^diff --git .*$/gm)).toEqual(["diff --git a/sub/new.txt b/sub/new.txt"]);
+  }
+  const shown = server.requests.flatMap(({ lines }) => lines.filter(({ text }) => text.includes("a.txt")));
+  expect(shown.every(({ text }) => !text.includes("new.txt\n1"))).toBe(true);
+});
+
+test("a task without a repository works in an empty directory, or in one of the machine's", async () => {
+  await using place = makePlace({ "old.txt": "old\n" });
+  await using server = await startModelServer([
+    call("Write", { path: "a.txt", content: "1\n" }),
+    say("Done."),
+    call("Write", { path: "b.txt", content: "2\n" }),
+    say("Done."),
+  ]);
+  await using store = openStoreOf(place);
+  const tasks = [taskOf(server, { key: "a" }), taskOf(server, { key: "b", dir: place.project })];
+  const batch = await submit(store, tasks);
+  await workAt(place, store, { batch });
+  expect(await patchOf(store, batch, "a")).toContain("+++ b/a.txt\n@@ -0,0 +1 @@\n+1\n");
+  expect(await patchOf(store, batch, "b")).toContain("+++ b/b.txt");
+  expect(readFileSync(join(place.project, "b.txt"), "utf8")).toBe("2\n");
+  expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
+});
+
+async function patchOf(store: FleetStore, batch: string, key: string): Promise<string> {
+  return new TextDecoder().decode(await store.patch(batch, key));
+}
+
+test("a task that has spent its share of the budget goes on with more, and is settled when there is none", async () => {
+  await using place = makePlace();
+  const usage = { input: 600, output: 0 };
+  await using server = await startModelServer((_, index) =>
+    index < 20 ? reply(call("Write", { path: `${index}.txt`, content: "x" }), { usage }) : say("Done."),
+  );
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })], { maxTokens: 4000 });
+  await workAt(place, store, { batch });
+  const { a } = await resultsOf(store, batch);
+  expect(a).toMatchObject({ state: "limit", attempts: [{ kind: "settled", exit: 5 }] });
+  // At most one request beyond the cap.
+  expect(a?.spent.tokens).toBeGreaterThan(3000);
+  expect(a?.spent.tokens).toBeLessThanOrEqual(4600);
+  expect(server.requests.length).toBeGreaterThan(5);
+  // One session, one prompt.
+  expect(server.requests.at(-1)?.lines.filter(({ text }) => text.includes("Do a"))).toHaveLength(1);
+});
+
+test("a limit of the task's own is no matter of the budget", async () => {
+  await using place = makePlace();
+  const usage = { input: 600, output: 0 };
+  await using server = await startModelServer((_, index) =>
+    reply(call("Write", { path: `${index}.txt`, content: "x" }), { usage }),
+  );
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", maxTokens: 1000 })], { maxTokens: 100_000 });
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a).toMatchObject({
+    state: "limit",
+    attempts: [{ error: { code: "max_tokens" } }],
+  });
+  expect(server.requests).toHaveLength(2);
+});
+
+test("a cancelled batch stops its running tasks", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([[say("Well"), silence()]]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })], { leaseMs: 300 });
+  const running = workAt(place, store, { batch });
+  await server.nextRequest();
+  expect(await store.cancel(batch)).toBe(1);
+  const { events } = await running;
+  expect(events.find(({ type }) => type === "task.end")).toMatchObject({ outcome: "cancelled" });
+});
+
+test("a store that is away for a while costs nothing", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([call("Write", { path: "a.txt", content: "1\n" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })], { leaseMs: 600 });
+  const failed = new Set<unknown>();
+  const shaky = new Proxy(store, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return async (...args: unknown[]) => {
+        // The first question of each kind gets no answer.
+        if (failed.size !== failed.add(name).size) throw new KodaError("store", "Cannot reach the store");
+        return await value.apply(target, args);
+      };
+    },
+  });
+  const { end, events } = await workAt(place, shaky, { batch });
+  expect(end.exit).toBe(0);
+  expect(events.filter(({ type }) => type === "worker.note")).not.toEqual([]);
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
+});
+
+test("a store that stays away ends the worker with its code", async () => {
+  await using place = makePlace();
+  await using store = openStoreOf(place);
+  const gone = new Proxy(store, {
+    get(target, name) {
+      if (name === "claim") return () => Promise.reject(new KodaError("store", "Cannot reach the store"));
+      return Reflect.get(target, name).bind(target);
+    },
+  });
+  const { end } = await workAt(place, gone, { patienceMs: 300 });
+  expect(end).toEqual({ why: "Cannot reach the store", exit: 10 });
+});
+
+test("a worker that drains ends when there was nothing to do for that long", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })]);
+  const { end } = await workAt(place, store, { drainAfterMs: 200 });
+  expect(end).toEqual({ why: "there was nothing to do", exit: 0 });
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done" });
+});
+
+test("one run is settled with the code that its exec has said, and keeps its tree when asked to", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([
+    call("Write", { path: "a.txt", content: "1\n" }),
+    say("Not JSON."),
+    say("No."),
+    say("No."),
+    say("No."),
+  ]);
+  await using store = openStoreOf(place);
+  const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+  mkdirSync(place.project, { recursive: true });
+  const batch = await submit(store, [taskOf(server, { key: "a", schema })]);
+  const { events } = await workAt(place, store, { batch, keepTrees: true });
+  expect(events.find(({ type }) => type === "task.end")).toMatchObject({
+    outcome: "failed",
+    exit: 6,
+    error: { code: "schema" },
+  });
+  expect(readFileSync(join(batches(place), batch, "a/a.txt"), "utf8")).toBe("1\n");
+});

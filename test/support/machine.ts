@@ -1,0 +1,53 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { Attempts } from "../../lib/fleet/attempt.ts";
+import type { FleetEvent } from "../../lib/fleet/events.ts";
+import type { FleetStore, WorkerIdentity } from "../../lib/fleet/store.ts";
+import { FleetWorker } from "../../lib/fleet/worker.ts";
+import { thisProcess } from "../../lib/session/process.ts";
+import { batches, database } from "./fleetplace.ts";
+import { binary } from "./koda.ts";
+import type { Place } from "./place.ts";
+
+type Choice = {
+  env?: Record<string, string>;
+  signal?: AbortSignal;
+  batch?: string;
+  jobs?: number;
+  checkpointMs?: number | undefined;
+  patienceMs?: number;
+  once?: boolean;
+  drainAfterMs?: number;
+  keepTrees?: boolean;
+  publishCommand?: string;
+  onEvent?: (event: FleetEvent) => void;
+};
+
+/** A worker in the test's own process, on the machine that a place stands for; the store may be another's. */
+export async function workAt(place: Place, store: FleetStore, choice: Choice = {}) {
+  const { signal = new AbortController().signal, batch, jobs = 1, patienceMs, once, drainAfterMs } = choice;
+  mkdirSync(dirname(database(place)), { recursive: true });
+  const { checkpointMs, keepTrees, publishCommand } = choice;
+  using attempts = new Attempts({
+    store,
+    database: database(place),
+    directory: batches(place),
+    program: [binary],
+    env: { ...place.env, ...choice.env },
+    checkpointMs,
+    keepTrees,
+    publishCommand,
+  });
+  const events: FleetEvent[] = [];
+  const note = (event: FleetEvent) => {
+    events.push(event);
+    choice.onEvent?.(event);
+  };
+  const options = { store, identity: identityOf(jobs), concurrency: jobs, attempts, note };
+  const worker = new FleetWorker({ ...options, batch, patienceMs, once, drainAfterMs });
+  return { end: await worker.run(signal), events };
+}
+
+function identityOf(concurrency: number): WorkerIdentity {
+  return { id: crypto.randomUUID(), ...thisProcess(), version: "test", labels: [], concurrency };
+}
