@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { embedBoss } from "../../lib/fleet/embed.ts";
 import { componentsOf } from "../../release/components.ts";
 import { hostTarget } from "../../release/targets.ts";
-import { defaults, task } from "../support/fleetsuite.ts";
+import { defaults, task } from "../support/fleettasks.ts";
 import { makePlace } from "../support/place.ts";
 import { missingPostgres, startPostgres } from "../support/postgres.ts";
 
