@@ -1,8 +1,10 @@
 import { aborted } from "../async/aborted.ts";
 import { afterGrace } from "../async/aftergrace.ts";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { exitByCode, KodaError, messageOf } from "../errors.ts";
 import { type AttemptContext, AttemptStop } from "./attempt.ts";
 import type { FleetEvent } from "./events.ts";
+import { traceOf } from "./failure.ts";
 import { reachStore, rest } from "./reach.ts";
 import { eventOf } from "./settledevent.ts";
 import type { AttemptEnd, TaskClaim, FleetStore, Idle, Settled, Spending, WorkerIdentity } from "./store.ts";
@@ -90,7 +92,7 @@ export class FleetWorker {
       const claim = await this.#claim();
       if (claim === undefined) return;
       if ("task" in claim) {
-        this.#begin(claim);
+        this.#begin(claim, signal);
         [idleSince, idleMs] = [performance.now(), firstIdleMs];
         continue;
       }
@@ -135,8 +137,10 @@ export class FleetWorker {
     }
   }
 
-  #begin(claim: TaskClaim): void {
+  #begin(claim: TaskClaim, signal: AbortSignal): void {
     const stop = new AbortController();
+    // It was on its way when the worker was told to stop.
+    if (signal.aborted) stop.abort(new AttemptStop("leaving"));
     const running: Running = { claim, stop, spent: { costUsd: 0, tokens: 0 }, done: Promise.resolve() };
     this.#begun++;
     this.#running.set(claim, running);
@@ -159,7 +163,7 @@ export class FleetWorker {
       onSpent: (spent) => void (running.spent = spent),
       note: (message) => note({ type: "task.note", batch, key: task.key, message }),
       reach: (ask) => this.#reach(ask),
-      holds: async () => (await this.#keep([running])).get(claim) === "held",
+      holds: async () => (await this.#reach(() => this.#keep([running]))).get(claim) === "held",
     });
     // Before others may claim it again.
     if (end.kind === "fault")
@@ -180,9 +184,10 @@ export class FleetWorker {
       await rest(Math.min(...claims.map(({ claim }) => claim.settings.leaseMs)) / 3, over);
       if (over.aborted) return;
       try {
-        await this.#keep([...this.#running.values()]);
+        await unlessAborted(this.#keep([...this.#running.values()]), over);
         this.#isInTrouble = false;
       } catch (error) {
+        if (over.aborted) return;
         // Attempts go on while the store is away; if it takes too long their ends are refused.
         this.#trouble(messageOf(error));
         if (!(error instanceof KodaError)) this.#fail(error);
@@ -210,8 +215,7 @@ export class FleetWorker {
 
   #fail(error: unknown): void {
     const code = error instanceof KodaError ? error.code : "internal";
-    const why = error instanceof Error && code === "internal" ? (error.stack ?? error.message) : messageOf(error);
-    this.#stop({ why, exit: exitByCode[code] });
+    this.#stop({ why: traceOf(error), exit: exitByCode[code] });
   }
 
   /** The first reason counts. */
