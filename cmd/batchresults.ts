@@ -10,7 +10,7 @@ import { mergeShards } from "../lib/fleet/results/merge.ts";
 import type { ResultSet, ResultWriter } from "../lib/fleet/results/resultset.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
 import { OutputStream } from "../lib/sink/output.ts";
-import { openBatchStore } from "./batchstore.ts";
+import { openExistingBatches } from "./batchstore.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { openResultFile } from "./resultfile.ts";
@@ -19,7 +19,7 @@ type FormatOptions = Pick<CommandOptions<"batch results">, "format" | "output">;
 
 /** `koda batch results`: what is known of each task now. */
 export async function batchResults(options: CommandOptions<"batch results">): Promise<number> {
-  await using store = await openBatchStore(options);
+  await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
   using scratch = makeScratch();
   await writeFormat(await storedResults(store, id, scratch.path), options);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { resultRowSchema, type ResultRow } from "../../lib/fleet/results/row.ts";
-import { batches, makeRepository } from "../support/fleetplace.ts";
+import { batches, database, makeRepository } from "../support/fleetplace.ts";
 import { binary, koda, start, using } from "../support/koda.ts";
 import { call, type Entry, hang, problem, reply, say, wait } from "../support/model-reply.ts";
 import { type ModelRequestSeen, type ModelServer, type Script, startModelServer } from "../support/model-server.ts";
@@ -389,6 +389,7 @@ describe("refuses, with exit 10, a batch that is not there:", () => {
       await using place = makePlace();
       const { exit, stderr } = await koda(place, ["batch", verb, "nope"]);
       expect([exit, stderr]).toEqual([10, 'koda: No batch "nope": see koda batch status\n']);
+      expect(existsSync(database(place))).toBe(false);
     });
 });
 
