@@ -101,6 +101,8 @@ test("a budget in money needs a price before anything is submitted", async () =>
   const ran = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a" }], ["--max-cost", "1"]);
   expect(ran.exit).toBe(2);
   expect(ran.stderr).toContain("price of");
+  const own = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a", options: { "max-cost": 1 } }]);
+  expect([own.exit, own.stderr]).toEqual([2, ran.stderr]);
   expect((await koda(place, ["batch", "status", "--json"])).stdout).toBe("[]\n");
 });
 
