@@ -167,6 +167,14 @@ describe("html", () => {
   });
 });
 
+test("the end of a long patch is left out of the page, which says so", async () => {
+  const long = `diff --git a/x b/x\n${"+line\n".repeat(50_000)}`;
+  const set = resultSet([resultRow({ key: "a", patch: true })], () => Buffer.from(long));
+  const page = (await Array.fromAsync(htmlResults(set))).join("");
+  expect(page).toContain("100,019 more bytes are in the patch itself.");
+  expect(page).toContain('<span class="added">+line</span>');
+});
+
 test("10,000 tasks are written piece by piece, and none of the pieces is large", async () => {
   const many = resultSet(
     Array.from({ length: 10_000 }, (_, at) =>

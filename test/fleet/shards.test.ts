@@ -40,6 +40,12 @@ describe("16 shards have every task once, and what waits for each other in one, 
     });
 });
 
+test("a list has at most one task more in a shard than in another, unless tasks belong together", () => {
+  const tasks = Array.from({ length: 10_000 }, (_, at) => task(`t${at}`, at === 5 ? ["t1", "t2", "t3", "t4"] : []));
+  const sizes = shardsOf(tasks, 7).map(({ length }) => length);
+  expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
+});
+
 test("tasks that wait for nothing are dealt in turn", () => {
   const tasks = ["a", "b", "c", "d", "e"].map((key) => task(key));
   expect(shardsOf(tasks, 2).map((shard) => shard.map(({ key }) => key).join(""))).toEqual(["ace", "bd"]);

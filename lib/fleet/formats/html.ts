@@ -72,7 +72,7 @@ ${boxes.join("\n")}
 `;
 }
 
-async function htmlOfTask(row: ResultRow, { patch }: ResultSet): Promise<string> {
+async function htmlOfTask(row: ResultRow, { patch, tally }: ResultSet): Promise<string> {
   const { key, outcome, cost_usd: cost, duration_ms: ms = 0 } = row;
   const data = `data-outcome="${outcome}" data-cost="${cost}" data-ms="${ms}" data-key="${escaped(key)}"`;
   const why = row.error?.message ?? answerOf(row);
@@ -81,7 +81,7 @@ async function htmlOfTask(row: ResultRow, { patch }: ResultSet): Promise<string>
     `<span class="number">$${cost.toFixed(4)}</span><span class="number">${formatElapsed(ms)}</span>` +
     `<span class="why">${escaped(why.slice(0, longestLine))}</span>`;
   const bytes = row.patch ? await patch(key) : undefined;
-  const diff = bytes === undefined ? "" : htmlOfPatch(bytes);
+  const diff = bytes === undefined ? "" : htmlOfPatch(bytes, tally.total);
   return `<details class="task" ${data}><summary>${cells}</summary><div class="more">${factsOf(row)}${diff}</div></details>\n`;
 }
 

@@ -10,14 +10,25 @@ export type Shard = { index: number; of: number };
  */
 export function tasksOfShard(tasks: readonly FleetTask[], { index, of }: Shard): FleetTask[] {
   const groups = Map.groupBy(tasks, rootsOf(tasks));
-  const sizes = Array.from({ length: of }, () => 0);
+  const targetOf = smallestFirst(of);
   const mine = new Set<FleetTask>();
-  for (const group of groups.values()) {
-    const target = sizes.indexOf(Math.min(...sizes));
-    sizes[target] = (sizes[target] ?? 0) + group.length;
-    if (target === index - 1) for (const task of group) mine.add(task);
-  }
+  for (const group of groups.values())
+    if (targetOf(group.length) === index - 1) group.forEach((task) => mine.add(task));
   return tasks.filter((task) => mine.has(task));
+}
+
+/** The first of the smallest parts, which then grows. Those before it are larger, so the search goes on from there. */
+function smallestFirst(parts: number): (growth: number) => number {
+  const sizes = Array.from({ length: parts }, () => 0);
+  let [at, smallest] = [0, 0];
+  return (growth) => {
+    while ((sizes[at] ?? Infinity) > smallest) {
+      at += 1;
+      if (at === parts) [at, smallest] = [0, sizes.reduce((one, other) => Math.min(one, other))];
+    }
+    sizes[at] = (sizes[at] ?? 0) + growth;
+    return at;
+  };
 }
 
 /** A key for each task, which those have in common that wait for each other, by way of others too. */
