@@ -33,6 +33,11 @@ export class BatchReport {
     return this.#live.isLive;
   }
 
+  /** stdout is a terminal. */
+  get isForPeople(): boolean {
+    return this.#style === "people";
+  }
+
   async show(overview: BatchOverview): Promise<void> {
     await this.#live.show(overview);
   }

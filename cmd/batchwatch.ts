@@ -1,5 +1,6 @@
 import type { BatchOverview } from "../lib/fleet/overview.ts";
-import { exitOfBatch, isSettled } from "./batchfigures.ts";
+import { rest } from "../lib/fleet/reach.ts";
+import { exitOfBatch, isSettled, progressLine } from "./batchfigures.ts";
 import { Settlements } from "./batchsettlements.ts";
 import { openExistingBatches } from "./batchstore.ts";
 import { BatchReport, batchEnd } from "./batchreport.ts";
@@ -19,7 +20,11 @@ export async function watchBatch(options: CommandOptions<"batch watch">, stopper
     const overview = await store.overview(id);
     if (seen === "") await report.event({ type: "batch.start", batch: id, total: overview.total });
     const counts = JSON.stringify([overview.counts, overview.submittedAt]);
-    if (counts !== seen) for await (const end of settlements.fresh()) await report.event(end);
+    // A person sees the sums, and what goes wrong from now on.
+    if (seen === "" && report.isForPeople) await settlements.skip();
+    if (counts !== seen)
+      for await (const end of settlements.fresh())
+        if (!report.isForPeople || end.outcome !== "done") await report.event(end);
     seen = counts;
     // A large batch takes long to read, and must not be read all the time.
     pauseMs = Math.max(leastPauseMs, 10 * (performance.now() - startedAt));
@@ -35,16 +40,13 @@ export async function watchBatch(options: CommandOptions<"batch watch">, stopper
 const leastPauseMs = 500;
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const waiting = Promise.withResolvers<void>();
-  const timer = setTimeout(waiting.resolve, ms);
-  signal.addEventListener("abort", () => waiting.resolve(), { once: true });
-  await waiting.promise;
-  clearTimeout(timer);
+  await rest(ms, signal);
   signal.throwIfAborted();
 }
 
 async function finish(overview: BatchOverview, report: BatchReport): Promise<number> {
   const exit = exitOfBatch(overview);
+  if (report.isForPeople) await report.lines([progressLine(overview)]);
   await report.event(batchEnd(overview, exit));
   await report.finish();
   return exit;

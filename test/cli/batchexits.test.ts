@@ -143,4 +143,8 @@ test("on a terminal one line is kept up to date, and what is settled stands abov
   gate.resolve();
   const rest = await shell.press("", /code=0/);
   expect(rest).toContain("\r\u001b[Kdone  b (");
+  const [{ id = "" } = {}] = JSON.parse((await koda(place, ["batch", "status", "--json"])).stdout) as { id?: string }[];
+  const watched = await shell.press(`koda batch watch ${id}; echo "code=$?"\n`, /code=0/);
+  expect(watched).toContain("2/2 settled: 2 done, $0.00");
+  expect(watched).not.toContain("done  a");
 });

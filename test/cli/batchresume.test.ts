@@ -110,3 +110,15 @@ test("a task that was out of turns goes on where it was", async () => {
   expect([resumed.exit, outcomesIn(resumed)], resumed.stderr).toEqual([0, { a: "done" }]);
   expect(server.problems).toEqual([]);
 });
+
+test("a signal ends a watch, and nothing else", async () => {
+  await using place = makePlace();
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  const id = (await koda(place, ["batch", "submit", "tasks.jsonl", "-m", "demo"])).stdout.trim();
+  const child = start(place, ["batch", "watch", id, "--json"]);
+  const { value } = await child.stdout.getReader().read();
+  expect(JSON.parse(new TextDecoder().decode(value))).toEqual({ type: "batch.start", batch: id, total: 1 });
+  child.kill("SIGTERM");
+  expect(await child.exited).toBe(143);
+  expect(await statusOf(place, id)).toMatchObject({ state: "open", counts: { queued: 1 } });
+});
