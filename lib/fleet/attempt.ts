@@ -6,7 +6,7 @@ import { sendSignal } from "../system/kill.ts";
 import { type Beginning, beginAttempt } from "./beginning.ts";
 import { Checkpointing } from "./checkpointing.ts";
 import { type ChildEnd, runChild } from "./child.ts";
-import { argumentsFor, limitsFor, promptFor, wantsMore } from "./childline.ts";
+import { argumentsFor, assertTaskFlags, limitsFor, promptFor, wantsMore } from "./childline.ts";
 import { AttemptFailure, endOfFailure, kindOfExit } from "./failure.ts";
 import { type Masks, masksFor } from "./masks.ts";
 import { workDirectory, leavePlace, removePlace, type WorkPlace } from "./place.ts";
@@ -49,6 +49,10 @@ type AttemptOptions = {
   program: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   keepTrees?: boolean | undefined;
+  /** The flags of `koda exec` that a task may have. Some of the others run commands outside of the sandbox. */
+  isTaskFlag(name: string): boolean;
+  /** Commands may change what is in `.git`: by a flag for every task, or by the user's configuration. */
+  mayWriteGit?: boolean | undefined;
   /** Flags of `koda exec` for every task, which only the worker's own user may give. */
   flags?: readonly string[] | undefined;
   /** Run by the shell after a push. */
@@ -132,9 +136,11 @@ class Attempt {
 
   async #carryOut(): Promise<Ended> {
     const { stop, note, reach } = this.#context;
-    const { store, logs, directory, env } = this.#options;
+    const { store, logs, directory, env, isTaskFlag, mayWriteGit = false } = this.#options;
+    assertTaskFlags(this.#claim.task.args, isTaskFlag);
     const earlier = () => reach(() => store.checkpoints(this.#claim));
-    const beginning = await beginAttempt(this.#claim, { directory, env, signal: stop, logs, earlier, note });
+    const places = { directory, env, signal: stop, mayWriteGit };
+    const beginning = await beginAttempt(this.#claim, { ...places, logs, earlier, note });
     this.place = beginning.place;
     const target = await this.#target(beginning.place);
     const checkpointing = new Checkpointing(this.#claim, {

@@ -76,6 +76,26 @@ test("a directory below the clone may not lead out of it", async () => {
     expect(result).toMatchObject({ state: "failed", attempts: [{ exit: 2, error: { code: "usage" } }] });
 });
 
+for (const arg of [
+  "--notify=touch ran",
+  "--no-sandbox",
+  "-o",
+  "--record=x",
+  "--config=sandbox.allow_git=true",
+  "x",
+  "--",
+])
+  test(`a task that has "${arg}" in the store is not carried out`, async () => {
+    await using place = makePlace();
+    await using server = await startModelServer([]);
+    await using store = openStoreOf(place);
+    const batch = await submit(store, [taskOf(server, { key: "a", args: [arg] })]);
+    await workAt(place, store, { batch });
+    const { a } = await resultsOf(store, batch);
+    expect(a).toMatchObject({ state: "failed", attempts: [{ exit: 2, error: { code: "usage" } }] });
+    expect(a?.attempts[0]?.error?.message).toContain(`"${arg}"`);
+  });
+
 test("tasks of one repository share what is fetched, and none sees another's changes", async () => {
   await using place = makePlace();
   const repo = makeRepository(place, { "sub/a.txt": "one\n", ".gitattributes": "*.txt text eol=crlf\n" });
