@@ -2,7 +2,7 @@ import { homedir } from "node:os";
 import { batchesDirectory, databaseFile } from "../lib/config/paths.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import { KodaError } from "../lib/errors.ts";
-import { Attempts } from "../lib/fleet/attempt.ts";
+import { Attempts } from "../lib/fleet/attempts.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
 import { sweepPlaces } from "../lib/fleet/place.ts";
 import type { FleetStore, WorkerIdentity } from "../lib/fleet/store.ts";

@@ -90,7 +90,7 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
 export function workDirectory({ root, isOwn }: WorkPlace, { dir }: FleetTask): string {
   if (isOwn || dir === undefined) return root;
   const wrong = (why: string) => new AttemptFailure("usage", `Cannot work in "${dir}" of the repository: ${why}`);
-  if (isAbsolute(dir) || dir.split("/").includes("..")) throw wrong("expected a path below it");
+  if (isAbsolute(dir) || /(?:^|\/)\.(?:\.|git)(?:\/|$)/i.test(dir)) throw wrong("expected a path below it");
   const real = unlessRefused(() => realpathSync(join(root, dir)));
   if (real === undefined || !statSync(real).isDirectory()) throw wrong("there is no such directory");
   if (!isBelow(real, root)) throw wrong("a symbolic link leads out of it");

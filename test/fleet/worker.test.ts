@@ -68,7 +68,15 @@ test("a directory below the clone may not lead out of it", async () => {
   symlinkSync("/", join(repo, "root"));
   git(place, repo, "add", "--all");
   git(place, repo, "commit", "--quiet", "--message=link");
-  const dirs = { up: "../x", absolute: "/etc", link: "root/etc", missing: "none", file: "sub/a.txt" };
+  const dirs = {
+    up: "../x",
+    git: "sub/../.git",
+    hidden: ".git",
+    absolute: "/etc",
+    link: "root/etc",
+    missing: "none",
+    file: "sub/a.txt",
+  };
   const tasks = Object.entries(dirs).map(([key, dir]) => taskOf(server, { key, repo, dir }));
   const batch = await submit(store, tasks);
   await workAt(place, store, { batch });

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { taskFlags } from "../../cmd/flags.ts";
-import { Attempts } from "../../lib/fleet/attempt.ts";
+import { Attempts } from "../../lib/fleet/attempts.ts";
 import type { FleetEvent } from "../../lib/fleet/events.ts";
 import type { FleetStore, WorkerIdentity } from "../../lib/fleet/store.ts";
 import { FleetWorker } from "../../lib/fleet/worker.ts";
