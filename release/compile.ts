@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { embedBoss } from "../lib/fleet/embed.ts";
 import { embedMcp } from "../lib/mcp/embed.ts";
 import { embedCatalog } from "../lib/model/catalog/embed.ts";
 import { embedSupervisor, supervisorWorker } from "../lib/sandbox/supervisor/embed.ts";
@@ -25,7 +26,7 @@ export type Modules = ReadonlyMap<string, number>;
 export async function compile({ outfile, target, maps }: CompileOptions): Promise<Modules> {
   const { metafile } = await Bun.build({
     entrypoints: ["cmd/main.ts", supervisorWorker],
-    plugins: [embedSearch(ripgrepOf(target).path), embedSupervisor(), embedCatalog(), embedMcp()],
+    plugins: [embedSearch(ripgrepOf(target).path), embedSupervisor(), embedCatalog(), embedMcp(), embedBoss()],
     define: identityOf(target),
     minify: true,
     // Bytecode needs esm, or the build "succeeds" and the binary dies at its first import.meta.

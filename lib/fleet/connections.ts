@@ -22,6 +22,7 @@ export class Connections implements AsyncDisposable {
   readonly #options: SQL.Options;
   readonly #silenceMs: number;
   #client: SQL | undefined;
+  #isClosed = false;
 
   constructor({ options }: PostgresAddress, { most, silenceMs = defaultSilenceMs }: ConnectionOptions) {
     this.#silenceMs = silenceMs;
@@ -37,7 +38,9 @@ export class Connections implements AsyncDisposable {
   /** A connection that nobody else uses until it is released. */
   async reserve(): Promise<{ run: Run; release(): void }> {
     const client = this.#open();
-    const reserved = await client.reserve();
+    const reserved = await client.reserve().catch((error: unknown) => {
+      throw this.#isClosed ? new Closed() : error;
+    });
     return {
       run: async (sql, values) => await this.#answered(client, reserved.unsafe(sql, values && [...values])),
       release: () => void reserved.release(),
@@ -45,11 +48,12 @@ export class Connections implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
     await this.#client?.close({ timeout: 0 });
-    this.#client = undefined;
   }
 
   #open(): SQL {
+    if (this.#isClosed) throw new Closed();
     this.#client ??= new SQL(this.#options);
     return this.#client;
   }
@@ -64,6 +68,7 @@ export class Connections implements AsyncDisposable {
     try {
       return await statement;
     } catch (error) {
+      if (this.#isClosed) throw new Closed();
       throw isSilent ? new Silence(this.#silenceMs) : error;
     } finally {
       clearTimeout(timer);
@@ -75,6 +80,11 @@ export class Connections implements AsyncDisposable {
     if (this.#client === client) this.#client = undefined;
     void client.close({ timeout: 0 });
   }
+}
+
+/** Not an outage, so nothing waits for its end. */
+class Closed extends Error {
+  override readonly message = "the connections to PostgreSQL have been closed";
 }
 
 class Silence extends SQL.PostgresError {

@@ -13,6 +13,7 @@ export async function forgetOldQueues(
   deleteQueue: (name: string) => Promise<void>,
 ): Promise<void> {
   const before = Date.now() - keptMs;
+  await database.all("DELETE FROM batch_commit WHERE at < $1", [before]);
   const sql = "SELECT DISTINCT batch FROM batch_queue WHERE closed_at < $1";
   for (const { batch } of await database.all<{ batch: string }>(sql, [before]))
     await database.write(async (rows) => {

@@ -9,6 +9,8 @@ type Committing<T> = { id: string; result: T };
 export class PostgresFleet implements FleetDatabase {
   readonly #connections: Connections;
   readonly #outages: Outages;
+  /** Those that no transaction uses now. */
+  readonly #marks: string[] = [];
 
   constructor(connections: Connections, outages: Outages) {
     this.#connections = connections;
@@ -22,29 +24,39 @@ export class PostgresFleet implements FleetDatabase {
   }
 
   async write<T>(steps: (rows: Rows) => Promise<T>): Promise<T> {
-    return await this.#outages.outlast(() => this.#transaction(steps));
+    const mark = this.#marks.pop() ?? crypto.randomUUID();
+    try {
+      return await this.#outages.outlast(() => this.#transaction(mark, steps));
+    } finally {
+      this.#marks.push(mark);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#connections[Symbol.asyncDispose]();
   }
 
-  async #transaction<T>(steps: (rows: Rows) => Promise<T>): Promise<T> {
+  async #transaction<T>(mark: string, steps: (rows: Rows) => Promise<T>): Promise<T> {
     const committing: Committing<T>[] = [];
     try {
-      return await this.#attempt(steps, (commit) => committing.push(commit));
+      return await this.#attempt(mark, steps, (commit) => committing.push(commit));
     } catch (error) {
       const [commit] = committing;
-      if (commit !== undefined && (await this.#isCommitted(commit.id))) return commit.result;
+      if (commit !== undefined && (await this.#isCommitted(mark, commit.id))) return commit.result;
       throw error;
     }
   }
 
-  async #attempt<T>(steps: (rows: Rows) => Promise<T>, onCommit: (commit: Committing<T>) => void): Promise<T> {
+  async #attempt<T>(
+    mark: string,
+    steps: (rows: Rows) => Promise<T>,
+    onCommit: (commit: Committing<T>) => void,
+  ): Promise<T> {
     const { run, release } = await this.#connections.reserve();
     try {
-      const id = await begin(run);
-      const result = await unlessFailed(run, steps(rowsOf(run)));
+      await run("BEGIN ISOLATION LEVEL READ COMMITTED");
+      const id = crypto.randomUUID();
+      const result = await unlessFailed(run, markAfter(rowsOf(run), { mark, id, steps }));
       onCommit({ id, result });
       await commit(run);
       return result;
@@ -53,22 +65,31 @@ export class PostgresFleet implements FleetDatabase {
     }
   }
 
-  /** The answer to COMMIT may be lost although it was carried out, which must not happen twice. */
-  async #isCommitted(id: string): Promise<boolean> {
-    for (;;) {
-      const sql = "SELECT pg_xact_status($1::text::xid8) AS status";
-      const [found] = await this.all<{ status: string | null }>(sql, [id]);
-      if (found?.status !== "in progress") return found?.status === "committed";
-      // The server has not noticed yet that the connection is gone.
-      await Bun.sleep(200);
-    }
+  /**
+   * The answer to COMMIT may be lost although it was carried out, which must not happen twice. Waits until the server
+   * has given up a transaction that it has heard nothing more of. A transaction's number would not do: after a crash it
+   * may be that of another one.
+   */
+  async #isCommitted(mark: string, id: string): Promise<boolean> {
+    const sql = `INSERT INTO batch_commit (mark, id, at) VALUES ($1, '', $2)
+                 ON CONFLICT (mark) DO UPDATE SET at = $2 RETURNING id`;
+    const look = () => rowsOf(this.#connections.run).all<{ id: string }>(sql, [mark, Date.now()]);
+    const [found] = await this.#outages.outlast(look);
+    return found?.id === id;
   }
 }
 
-async function begin(run: Run): Promise<string> {
-  const results = await run("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()::text AS id");
-  const [, rows] = results as [unknown, [{ id: string }]];
-  return rows[0].id;
+type Marking<T> = { mark: string; id: string; steps: (rows: Rows) => Promise<T> };
+
+/** Leaves the transaction's own name with what it has written, if it has written anything. */
+async function markAfter<T>(rows: Rows, { mark, id, steps }: Marking<T>): Promise<T> {
+  const result = await steps(rows);
+  await rows.all(
+    `INSERT INTO batch_commit (mark, id, at) SELECT $1, $2, $3 WHERE pg_current_xact_id_if_assigned() IS NOT NULL
+     ON CONFLICT (mark) DO UPDATE SET id = $2, at = $3`,
+    [mark, id, Date.now()],
+  );
+  return result;
 }
 
 /** PostgreSQL rolls back instead, without an error, when a statement has failed. */

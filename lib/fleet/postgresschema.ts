@@ -7,18 +7,27 @@ import { first } from "./rows.ts";
 
 const postgresTypes: ColumnTypes = { real: "DOUBLE PRECISION", bytes: "BYTEA", end: "" };
 
-/** Which queues of pg-boss a batch has: one for each set of labels. `closed_at`: when nothing was left to be queued. */
-const queueTable = `
+/**
+ * The queues of pg-boss that a batch has, one for each set of labels; `closed_at` is when nothing was left for them. And
+ * the last transaction of each client, by which it can tell if it was committed.
+ */
+const ownTables = `
   CREATE TABLE batch_queue (
     batch TEXT NOT NULL,
     name TEXT NOT NULL PRIMARY KEY,
     labels TEXT NOT NULL,
     closed_at DOUBLE PRECISION
   );
-  CREATE INDEX batch_queue_batch ON batch_queue (batch);`;
+  CREATE INDEX batch_queue_batch ON batch_queue (batch);
+
+  CREATE TABLE batch_commit (
+    mark TEXT NOT NULL PRIMARY KEY,
+    id TEXT NOT NULL,
+    at DOUBLE PRECISION NOT NULL
+  );`;
 
 /** Each leads from the version before to the next; none is ever changed once it was in a release. */
-const migrations: readonly string[] = [batchTables(postgresTypes) + queueTable];
+const migrations: readonly string[] = [batchTables(postgresTypes) + ownTables];
 
 /** Any number of processes may do this at once. Throws `store` when the server or its tables do not fit. */
 export async function preparePostgres(database: FleetDatabase, address: PostgresAddress): Promise<void> {

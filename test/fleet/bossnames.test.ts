@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import * as fc from "fast-check";
+import { assert, property, string, uniqueArray } from "fast-check";
 import { queueNameOf } from "../../lib/fleet/bossnames.ts";
 
 test("a queue is named for its batch and its labels, in any order", () => {
@@ -9,11 +9,11 @@ test("a queue is named for its batch and its labels, in any order", () => {
 });
 
 test("two sets of labels never share a queue, and every name is one that pg-boss takes", () => {
-  const labels = fc.uniqueArray(fc.string({ minLength: 1, unit: "grapheme" }), { maxLength: 4 });
-  const property = fc.property(labels, labels, (one, other) => {
+  const labels = uniqueArray(string({ minLength: 1, unit: "grapheme" }), { maxLength: 4 });
+  const holds = property(labels, labels, (one, other) => {
     const [a, b] = [queueNameOf("b", one), queueNameOf("b", other)];
     expect(a).toMatch(/^[\w.\-/]+$/);
     expect(a === b).toBe(Bun.deepEquals(one.toSorted(), other.toSorted()));
   });
-  fc.assert(property, { numRuns: 500 });
+  assert(holds, { numRuns: 500 });
 });

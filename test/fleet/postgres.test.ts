@@ -35,7 +35,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     const batch = await submit(stores.all, tasks(300));
     let done = 0;
     const work = stores.all.map(async (store) => carryOutAll(store, batch, { onEnd: () => done++ }));
-    for (const at of [50, 150]) {
+    for (const at of [50, 100, 150, 200, 250]) {
       await until(() => done >= at);
       await server.restart();
     }
