@@ -1,19 +1,15 @@
-import { homedir } from "node:os";
-import { databaseFile } from "../lib/config/paths.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
-import { openFleet } from "../lib/fleet/open.ts";
 import { OutputStream } from "../lib/sink/output.ts";
+import { openBatchStore } from "./batchstore.ts";
 import { workOnTasks } from "./fleetworker.ts";
-import { openNote, printNote } from "./note.ts";
+import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
 
 /** `koda worker`: carries out the tasks of any batch, until there is a reason to stop. */
 export async function work(options: CommandOptions<"worker">, stopper: Stopper): Promise<number> {
   const { jobs = 1, labels, once, drainAfter: drainAfterMs, keep, publishCommand, noSandbox, json } = options;
-  const path = databaseFile({ env: process.env, home: homedir() });
-  const url = options.store ?? (process.env["KODA_STORE"] || undefined);
-  await using store = await openFleet({ url, path, role: "worker", note: openNote() });
+  await using store = await openBatchStore(options, "worker");
   const stdout = new OutputStream(1, "stdout");
   const note = (event: FleetEvent) => {
     if (!json) return void printNote(...linesOf(event));
