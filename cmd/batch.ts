@@ -6,7 +6,7 @@ import type { TaskOutcome } from "../lib/fleet/store.ts";
 import { dollars } from "../lib/sink/style.ts";
 import { visibleLine } from "../lib/visible.ts";
 import { countsLine, overviewJson, overviewLines } from "./batchfigures.ts";
-import { openBatchStore, storeWords } from "./batchstore.ts";
+import { openExistingBatches, storeWords } from "./batchstore.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
@@ -14,7 +14,7 @@ import { tableOf } from "./table.ts";
 
 /** `koda batch status`: all batches, or one. */
 export async function batchStatus(options: CommandOptions<"batch status">): Promise<number> {
-  await using store = await openBatchStore(options);
+  await using store = await openExistingBatches(options);
   if (options.id !== undefined) {
     const overview = await store.overview(await store.find(options.id));
     const lines = overviewLines(overview, Date.now()).map((line) => `${visibleLine(line)}\n`);
@@ -41,7 +41,7 @@ function batchTable(batches: readonly BatchOverview[]): string {
 }
 
 export async function cancelTasks(options: CommandOptions<"batch cancel">): Promise<number> {
-  await using store = await openBatchStore(options);
+  await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
   const tasks = await store.cancel(id);
   await print(
@@ -54,7 +54,7 @@ const usuallyRetried: readonly TaskOutcome[] = ["poison", "failed", "cancelled",
 const settled: readonly TaskOutcome[] = ["done", "limit", ...usuallyRetried];
 
 export async function retryBatch(options: CommandOptions<"batch retry">): Promise<number> {
-  await using store = await openBatchStore(options);
+  await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
   const { keys, failed, limits } = options;
   if (keys.length > 0) await assertTasks(store.results(id), id, keys);

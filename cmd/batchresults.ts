@@ -1,15 +1,16 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
+import { realPaths } from "../lib/files/real.ts";
 import type { ResultFormat } from "../lib/fleet/formats.ts";
 import { beginResults, writePatches, writeResults, openResults } from "../lib/fleet/results/directory.ts";
 import { mergeShards } from "../lib/fleet/results/merge.ts";
 import type { ResultSet, ResultWriter } from "../lib/fleet/results/resultset.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
 import { OutputStream } from "../lib/sink/output.ts";
-import { openBatchStore } from "./batchstore.ts";
+import { openExistingBatches } from "./batchstore.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { openResultFile } from "./resultfile.ts";
@@ -18,7 +19,7 @@ type FormatOptions = Pick<CommandOptions<"batch results">, "format" | "output">;
 
 /** `koda batch results`: what is known of each task now. */
 export async function batchResults(options: CommandOptions<"batch results">): Promise<number> {
-  await using store = await openBatchStore(options);
+  await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
   using scratch = makeScratch();
   await writeFormat(await storedResults(store, id, scratch.path), options);
@@ -33,6 +34,7 @@ export function makeScratch(): Disposable & { path: string } {
 
 /** `koda batch merge`: the shards of a list as one run. */
 export async function mergeResults(options: CommandOptions<"batch merge">): Promise<number> {
+  refuseOwnShard(options);
   const { results, heading, exit } = await mergeShards(options.directories.map(openResults));
   if (options.results !== undefined) {
     beginResults(options.results);
@@ -40,6 +42,15 @@ export async function mergeResults(options: CommandOptions<"batch merge">): Prom
   }
   await writeFormat(results, options);
   return exit;
+}
+
+/** Its rows would be gone before they are read. */
+function refuseOwnShard({ directories, results }: CommandOptions<"batch merge">): void {
+  if (results === undefined) return;
+  const target = realPaths(resolve(results));
+  const own = directories.find((path) => realPaths(resolve(path)).some((real) => target.includes(real)));
+  if (own !== undefined)
+    throw new KodaError("usage", `--results "${results}" is the shard "${own}": name another directory`);
 }
 
 async function writeFormat(results: ResultSet, { format = "jsonl", output }: FormatOptions): Promise<void> {

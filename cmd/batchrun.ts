@@ -4,14 +4,16 @@ import type { FleetEvent } from "../lib/fleet/events.ts";
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { beginResults, writeResults } from "../lib/fleet/results/directory.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
-import type { FleetStore } from "../lib/fleet/store.ts";
+import type { BatchChange, FleetStore } from "../lib/fleet/store.ts";
+import type { SubmittedList } from "./batchlist.ts";
+import { assertPrices } from "./batchprices.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
 import { makeScratch } from "./batchresults.ts";
-import { Settlements } from "./batchsettled.ts";
+import { Settlements } from "./batchsettlements.ts";
 import { openBatchStore } from "./batchstore.ts";
 import { checkedList, submitList } from "./batchsubmit.ts";
 import { summaryLines } from "./batchsummary.ts";
-import { batchEnd, BatchReport } from "./batchtold.ts";
+import { batchEnd, BatchReport } from "./batchreport.ts";
 import { workOnTasks } from "./fleetworker.ts";
 import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
@@ -21,9 +23,8 @@ type RunOptions = CommandOptions<"batch run">;
 /** `koda batch run`: a list to its end, in this process and those that it starts. */
 export async function runBatch(options: RunOptions, stopper: Stopper): Promise<number> {
   const list = options.resume === undefined ? await checkedList(options, stopper.controller.signal) : undefined;
-  if (options.results !== undefined) beginResults(options.results);
   await using store = await openBatchStore(options, "worker");
-  const id = list === undefined ? await reopened(store, options) : await submitList(store, list, options);
+  const id = await begin(store, list, options);
   const report = await BatchReport.open(options, stopper.controller);
   const { total } = await store.overview(id);
   await report.lines([`koda: batch ${id}, ${counted(total, "task")}`]);
@@ -39,13 +40,37 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
   return exitOf(overview, worked, stopper);
 }
 
-/** A batch that was halted goes on with what has not begun. */
-async function reopened(store: FleetStore, { resume = "" }: RunOptions): Promise<string> {
-  const id = await store.find(resume);
+/** The id of the batch. Nothing is submitted when its results could not be written. */
+async function begin(store: FleetStore, list: SubmittedList | undefined, options: RunOptions): Promise<string> {
+  const prepare = () => options.results !== undefined && beginResults(options.results);
+  if (list === undefined) {
+    const id = await reopened(store, options);
+    prepare();
+    return id;
+  }
+  prepare();
+  return await submitList(store, list, options);
+}
+
+/** A batch that was halted goes on with what has not begun, and with what the command line says of the batch. */
+async function reopened(store: FleetStore, options: RunOptions): Promise<string> {
+  const id = await store.find(options.resume ?? "");
+  const change = changeOf(options);
+  if (change.maxCost !== undefined) await assertPrices(await Array.fromAsync(store.results(id), ({ task }) => task));
+  if (Object.keys(change).length > 0) await store.amend(id, change);
   const { state, counts } = await store.overview(id);
   const waits = counts.waiting + counts.queued > 0;
   if (waits && (state === "halted" || state === "budget")) await store.retry(id, { outcomes: ["failed"], keys: [] });
   return id;
+}
+
+function changeOf({ maxCost, maxTokens, retries, keepGoing }: RunOptions): BatchChange {
+  return {
+    ...(maxCost !== undefined && { maxCost }),
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(retries !== undefined && { retries }),
+    ...(keepGoing && { keepGoing }),
+  };
 }
 
 type Running = { store: FleetStore; id: string; report: BatchReport; options: RunOptions };

@@ -23,7 +23,9 @@ export async function submitTasks(options: SubmitOptions, stopper: Stopper): Pro
 /** The tasks, when there is nothing wrong with any of them. */
 export async function checkedList(options: SubmitOptions, signal: AbortSignal): Promise<SubmittedList> {
   const list = await readList(options, signal);
-  if (options.maxCost !== undefined) await (await import("./batchprices.ts")).assertPrices(list.tasks);
+  const limited =
+    options.maxCost === undefined ? list.tasks.filter(({ maxCost }) => maxCost !== undefined) : list.tasks;
+  if (limited.length > 0) await (await import("./batchprices.ts")).assertPrices(limited);
   return list;
 }
 

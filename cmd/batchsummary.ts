@@ -34,21 +34,32 @@ export async function summaryLines(
   );
   const all = ["total", withCommas(whole.total), dollars(whole.costUsd), formatElapsed(whole.durationMs)];
   const table = tableOf([["OUTCOME", "TASKS", "COST", "TIME"], ...rows, all]).trimEnd();
-  const more =
+  const others =
     notDone > faults.length ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}`] : [];
-  return [...table.split("\n"), ...faults.map(faultLine), ...more, ...nextLines(overview, storeWords(options))];
+  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, storeWords(options))];
 }
 
 function faultLine({ key, outcome, exit, error }: ResultRow): string {
   return `${outcome}  ${key}: ${oneLine(error?.message ?? "", 200)}${exit === undefined ? "" : ` (exit ${exit})`}`;
 }
 
+/** The same would stop for the same reason. */
+const more: Readonly<Record<BatchOverview["state"], string>> = {
+  open: "",
+  over: "",
+  cancelled: "",
+  halted: " --keep-going",
+  budget: ", with a larger --max-cost or --max-tokens",
+};
+
 /** The commands that go on. */
-function nextLines({ id, counts }: BatchOverview, store: string): string[] {
+function nextLines({ id, counts, state }: BatchOverview, store: string): string[] {
   const open = counts.waiting + counts.queued + counts.running;
   const again = counts.failed + counts.poison + counts.cancelled + counts.skipped;
   return [
-    ...(open > 0 ? [`To go on with ${counted(open, "task")}: koda batch run --resume ${id}${store}`] : []),
+    ...(open > 0
+      ? [`To go on with ${counted(open, "task")}: koda batch run --resume ${id}${store}${more[state]}`]
+      : []),
     ...(again > 0
       ? [`To try again what did not work: koda batch retry ${id}${store} && koda batch run --resume ${id}${store}`]
       : []),

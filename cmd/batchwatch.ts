@@ -1,15 +1,15 @@
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
-import { Settlements } from "./batchsettled.ts";
-import { openBatchStore } from "./batchstore.ts";
-import { BatchReport, batchEnd } from "./batchtold.ts";
+import { Settlements } from "./batchsettlements.ts";
+import { openExistingBatches } from "./batchstore.ts";
+import { BatchReport, batchEnd } from "./batchreport.ts";
 import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
 
 /** `koda batch watch`: a batch until it is over, and the exit code that its run would have. */
 export async function watchBatch(options: CommandOptions<"batch watch">, stopper: Stopper): Promise<number> {
   const { signal } = stopper.controller;
-  await using store = await openBatchStore(options);
+  await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
   const settlements = new Settlements(store, id);
   const report = await BatchReport.open({ json: options.json }, stopper.controller);

@@ -350,6 +350,7 @@ export const submitFlags = {
   ...calls,
   ...trust,
   ...otherLimits,
+  timeout: { ...limits.timeout, about: "Wall-clock time of one run of a task" },
   "output-schema": output["output-schema"],
   ...storeFlag,
   ...json,

@@ -22,7 +22,7 @@ export type ArgumentType<T> = {
 };
 
 /** Completions that only koda knows: shells get them from `koda __complete KIND`. */
-export const dynamicCompletions = ["models", "providers", "sessions", "tools", "servers", "agents"] as const;
+export const dynamicCompletions = ["models", "providers", "sessions", "tools", "servers", "agents", "batches"] as const;
 export type DynamicCompletion = (typeof dynamicCompletions)[number];
 
 export function text(placeholder: string): ArgumentType<string> {
@@ -154,7 +154,7 @@ export const shard: ArgumentType<{ index: number; of: number }> = {
 };
 
 /** The id of a batch, or a prefix of it; the store checks it. */
-export const batchId: ArgumentType<string> = text("ID");
+export const batchId: ArgumentType<string> = { ...text("ID"), completes: "batches" };
 
 /** It may have a password. */
 export const store: ArgumentType<string> = {

@@ -31,8 +31,12 @@ const listNeeds = [
   { flag: "verify-attempts", other: "verify" },
 ] as const;
 
-/** A batch keeps what it was submitted with. */
-const ofTheList = Object.keys(submitFlags).filter((flag) => !["store", "json", "help", "repos"].includes(flag));
+const amendable = ["max-cost", "max-tokens", "retries", "keep-going"];
+
+/** A task keeps what it was submitted with. */
+const ofTheList = Object.keys(submitFlags).filter(
+  (flag) => !["store", "json", "help", "repos", ...amendable].includes(flag),
+);
 
 export const batchCommands = {
   "batch run": {
@@ -70,6 +74,7 @@ export const batchCommands = {
       },
       { line: "koda batch run tasks.jsonl --shard 2/8 --results out", about: "A part of the list, without a database" },
       { line: "koda batch run --resume 06q7y2k", about: "Go on after a signal or a crash" },
+      { line: "koda batch run --resume 06q7y2k --max-cost 40", about: "Go on with a budget of 40 dollars in all" },
     ],
   },
   "batch submit": {

@@ -19,13 +19,13 @@ export const workerCommands = {
       "back, says why, and exits. docs/fleet.md.",
     positionals: {},
     flags: {
-      ...storeFlag,
       ...workFlags,
       ...grouped("General", {
         labels: { value: value.list(label), many: true, about: "Also take tasks that need this label" },
         once: { about: "Exit after one task, or when there is none" },
         "drain-after": { value: value.wait, about: "Exit when there was nothing to do for this long" },
       }),
+      ...storeFlag,
       ...grouped("Output", { json: { about: "Print events, one JSON object a line" } }),
       ...helpFlag,
     },

@@ -21,6 +21,8 @@ export type BatchSettings = {
   list?: { digest: string; total: number; shard: number; shards: number };
 };
 
+export type BatchChange = Partial<Pick<BatchSettings, "retries" | "keepGoing" | "maxCost" | "maxTokens">>;
+
 /**
  * How a task is settled. `poison`: its attempts are used up, or two workers died in it. `skipped`: what it waits for is
  * not done.
@@ -142,6 +144,8 @@ export interface FleetStore extends AsyncDisposable {
   cancel(batch: string): Promise<number>;
   /** Queues settled tasks again. Returns the number of tasks. */
   retry(batch: string, which: Which): Promise<number>;
+  /** Changes what holds for the rest of the batch. One that is closed stays so until a retry. */
+  amend(batch: string, change: BatchChange): Promise<void>;
 }
 
 export type AttemptRecord = {

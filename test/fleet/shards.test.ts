@@ -99,6 +99,22 @@ test("16 shards merge to what one run would have, in its order, with the patches
   expect(await rowsOf(openResults(merged))).toEqual(rows);
 });
 
+describe("a merge with tasks that are not settled exits as the shard that stopped:", () => {
+  const heading = { koda: "batch results", list: { digest: "d", total: 2 }, tasks: 1 } as const;
+  for (const exit of [4, 5, 130])
+    test(String(exit), async () => {
+      await using place = makePlace();
+      const paths = [0, exit].map((own, at) => [join(place.project, `s${at + 1}`), own] as const);
+      for (const [at, [path, own]] of paths.entries()) {
+        const row = resultRow({ key: `t${at}`, outcome: own === 0 ? "done" : "queued" });
+        beginResults(path);
+        const shard = { index: at + 1, of: 2 };
+        await writeResults(path, { ...heading, batch: "b", shard, exit: own }, resultSet([row], patchOf));
+      }
+      expect((await mergeShards(paths.map(([path]) => openResults(path)))).exit).toBe(exit);
+    });
+});
+
 describe("a merge refuses", () => {
   const cases: readonly (readonly [name: string, (place: Place) => Promise<string[]>, ...parts: string[]])[] = [
     ["a missing shard", async (place) => (await writeShards(place, 4)).toSpliced(1, 1), "missing is shard 2/4"],

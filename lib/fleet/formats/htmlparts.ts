@@ -32,6 +32,8 @@ label { white-space: nowrap; }
   gap: 0.2rem 1rem; padding: 0.4rem 0.2rem; cursor: pointer; }
 .task > summary:hover { background: var(--code); }
 .key { font-weight: 600; }
+.key::before { content: "\u25b8 "; color: var(--quiet); }
+.task[open] .key::before { content: "\u25be "; }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 .why { color: var(--quiet); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .done { color: var(--good); }

@@ -38,9 +38,10 @@ export async function mergeShards(directories: readonly ResultsDirectory[]): Pro
   };
 }
 
-/** A shard with tasks that are not settled says why it stopped. */
+/** A shard with tasks that are not settled says why it stopped: a fault, a signal, or else its budget. */
 function exitOfStopped(shards: readonly ResultsDirectory[]): number {
-  return shards.map(({ heading }) => heading.exit).find((exit) => exit > 5) ?? 3;
+  const exits = shards.map(({ heading }) => heading.exit);
+  return exits.find((exit) => ![0, 3, 5].includes(exit)) ?? (exits.includes(3) ? 3 : 5);
 }
 
 function inOrder(directories: readonly ResultsDirectory[]): ResultsDirectory[] {

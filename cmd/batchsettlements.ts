@@ -1,8 +1,7 @@
 import type { FleetEvent } from "../lib/fleet/events.ts";
 import { outcomes, type FleetStore, type TaskOutcome } from "../lib/fleet/store.ts";
 import { rowOf, type ResultRow } from "../lib/fleet/results/row.ts";
-import { dollars } from "../lib/sink/style.ts";
-import { inline } from "../lib/sink/style.ts";
+import { dollars, inline } from "../lib/sink/style.ts";
 
 export type SettledEvent = Extract<FleetEvent, { type: "task.end" }>;
 

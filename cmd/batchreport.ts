@@ -1,8 +1,8 @@
 import type { FleetEvent } from "../lib/fleet/events.ts";
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { OutputStream } from "../lib/sink/output.ts";
-import { LiveLine } from "./batchlive.ts";
-import { shownEnd, tabbedEnd, type SettledEvent } from "./batchsettled.ts";
+import { LiveLine } from "./batchline.ts";
+import { shownEnd, tabbedEnd, type SettledEvent } from "./batchsettlements.ts";
 import { printNote } from "./note.ts";
 import { isOneStream } from "./stdio.ts";
 import { isTerminal } from "./terminal.ts";
@@ -13,8 +13,7 @@ export class BatchReport {
   readonly #live: LiveLine;
   readonly #style: "tabs" | "json" | "people";
   /** Once is enough where both streams lead to the same place. */
-  readonly #isTwice = isOneStream();
-
+  readonly #isOneStream = isOneStream();
   readonly #stop: AbortController;
   #isBroken = false;
 
@@ -56,7 +55,7 @@ export class BatchReport {
 
   async #settled(event: SettledEvent): Promise<void> {
     await this.#print(this.#lineOf(event));
-    if (!this.#live.isLive && !this.#isTwice) await printNote(shownEnd(event));
+    if (!this.#live.isLive && !this.#isOneStream) await printNote(shownEnd(event));
   }
 
   #lineOf(event: SettledEvent): string {
