@@ -1,12 +1,14 @@
 import { homedir } from "node:os";
 import { batchesDirectory, databaseFile } from "../lib/config/paths.ts";
+import { loadConfig } from "../lib/config/load.ts";
 import { KodaError } from "../lib/errors.ts";
-import { Attempts } from "../lib/fleet/attempt.ts";
+import { Attempts } from "../lib/fleet/attempts.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
 import { sweepPlaces } from "../lib/fleet/place.ts";
 import type { FleetStore, WorkerIdentity } from "../lib/fleet/store.ts";
 import { FleetWorker, type WorkerEnd } from "../lib/fleet/worker.ts";
 import { thisProcess } from "../lib/session/process.ts";
+import { taskFlags } from "./flags.ts";
 import type { Stopper } from "./signals.ts";
 import { version } from "./version.ts";
 
@@ -40,6 +42,8 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
     keepTrees: keep,
     publishCommand,
     flags: noSandbox ? ["--no-sandbox"] : [],
+    isTaskFlag: (name) => Object.hasOwn(taskFlags, name),
+    mayWriteGit: noSandbox || (await allowsGit(directory)),
   });
   const identity: WorkerIdentity = {
     id: crypto.randomUUID(),
@@ -55,6 +59,13 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
   } finally {
     await sweepPlaces(directory, (id) => isOpen(store, id));
   }
+}
+
+/** By the user's configuration, which each `koda exec` reads. */
+async function allowsGit(root: string): Promise<boolean> {
+  const places = { env: process.env, home: homedir(), root };
+  const request = { ...places, bare: false, isTrusted: false, sets: [], overrides: {} };
+  return (await loadConfig(request)).config.sandbox.allowGit;
 }
 
 /** One that this store does not know may be another store's. */

@@ -1,11 +1,12 @@
 import { aborted } from "../async/aborted.ts";
 import { afterGrace } from "../async/aftergrace.ts";
 import { unlessAborted } from "../async/unlessaborted.ts";
+import { within } from "../async/within.ts";
 import { exitByCode, KodaError, messageOf } from "../errors.ts";
 import { type AttemptContext, AttemptStop } from "./attempt.ts";
 import type { FleetEvent } from "./events.ts";
 import { traceOf } from "./failure.ts";
-import { reachStore, rest } from "./reach.ts";
+import { reachStore } from "./reach.ts";
 import { eventOf } from "./settledevent.ts";
 import type { AttemptEnd, TaskClaim, FleetStore, Idle, Settled, Spending, WorkerIdentity } from "./store.ts";
 
@@ -89,6 +90,8 @@ export class FleetWorker {
         idleSince = performance.now();
         continue;
       }
+      // It may come while the store is asked.
+      const change = this.#change.promise.then(() => (idleMs = firstIdleMs));
       const claim = await this.#claim();
       if (claim === undefined) return;
       if ("task" in claim) {
@@ -98,11 +101,7 @@ export class FleetWorker {
       }
       if (this.#running.size > 0) idleSince = performance.now();
       if (this.#isOver(claim, performance.now() - idleSince)) return;
-      const change = this.#change.promise;
-      await Promise.race([
-        rest(idleMs * (0.75 + Math.random() / 2), signal),
-        change.then(() => (idleMs = firstIdleMs)),
-      ]);
+      await within(idleMs * (0.75 + Math.random() / 2), change);
       idleMs = Math.min(idleMs * 2, longestIdleMs);
     }
   }
@@ -175,23 +174,33 @@ export class FleetWorker {
 
   /** Says that the worker lives, often enough for each of its claims, and obeys what it hears. */
   async #keepUp(over: AbortSignal): Promise<void> {
+    let keptAt = performance.now();
     while (!over.aborted) {
-      const claims = [...this.#running.values()];
-      if (claims.length === 0) {
+      const leases = [...this.#running.keys()].map(({ settings }) => settings.leaseMs);
+      if (leases.length === 0) {
         await this.#change.promise;
+        keptAt = performance.now();
         continue;
       }
-      await rest(Math.min(...claims.map(({ claim }) => claim.settings.leaseMs)) / 3, over);
-      if (over.aborted) return;
-      try {
-        await unlessAborted(this.#keep([...this.#running.values()]), over);
-        this.#isInTrouble = false;
-      } catch (error) {
-        if (over.aborted) return;
-        // Attempts go on while the store is away; if it takes too long their ends are refused.
-        this.#trouble(messageOf(error));
-        if (!(error instanceof KodaError)) this.#fail(error);
+      const dueMs = keptAt + Math.min(...leases) / 3 - performance.now();
+      if (dueMs > 0) {
+        await within(dueMs, this.#change.promise);
+        continue;
       }
+      await this.#keepAll(over);
+      keptAt = performance.now();
+    }
+  }
+
+  /** Attempts go on while the store is away; if that takes too long, their ends are refused. */
+  async #keepAll(over: AbortSignal): Promise<void> {
+    try {
+      await unlessAborted(this.#keep([...this.#running.values()]), over);
+      this.#isInTrouble = false;
+    } catch (error) {
+      if (over.aborted) return;
+      this.#trouble(messageOf(error));
+      if (!(error instanceof KodaError)) this.#fail(error);
     }
   }
 

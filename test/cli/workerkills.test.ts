@@ -27,9 +27,9 @@ for (const args of [[], ["--no-sandbox"]])
       say("It was interrupted, and is done now."),
     ]);
     await using store = openStoreOf(place);
-    const batch = await submit(store, [taskOf(server, { key: "a", repo, args })]);
+    const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
 
-    const first = startWorker(place);
+    const first = startWorker(place, args);
     await server.nextRequest();
     const tree = join(batches(place), batch, "a");
     while (!existsSync(join(tree, "new.txt"))) await Bun.sleep(10);
