@@ -36,7 +36,7 @@ function isUnreachable(error: unknown): boolean {
 }
 
 /** Sleeps, unless the signal comes first. */
-async function rest(ms: number, signal: AbortSignal): Promise<void> {
+export async function rest(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

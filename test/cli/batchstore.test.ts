@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { byKey, idIn, listOf, outcomesIn } from "../support/batch.ts";
 import { koda, using } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -40,6 +41,28 @@ describe.skipIf(missingPostgres !== undefined)(`with PostgreSQL${why}`, () => {
       state: "over",
       counts: { done: 3 },
     });
+  });
+
+  test("a batch is run, retried and resumed there as here", async () => {
+    await using place = makePlace();
+    await using server = await startModelServer(byKey({}));
+    const env = { KODA_STORE: await postgres.create() };
+    place.write(
+      "tasks.jsonl",
+      listOf([{ key: "a", options: { "fail-on": "no-change" } }, { key: "b" }, { key: "c", after: ["a"] }]),
+    );
+    const ran = await koda(place, ["batch", "run", "tasks.jsonl", "-j", "2", "--keep-going", ...using(server)], {
+      env,
+    });
+    expect([ran.exit, outcomesIn(ran)], ran.stderr).toEqual([3, { a: "failed", b: "done", c: "skipped" }]);
+    const retried = await koda(place, ["batch", "retry", idIn(ran)], { env });
+    expect(retried.stdout).toStartWith(`Queued 2 tasks of ${idIn(ran)} again`);
+    const again = await koda(place, ["batch", "run", "--resume", idIn(ran)], { env });
+    expect([again.exit, outcomesIn(again)], again.stderr).toEqual([3, { a: "failed", c: "skipped" }]);
+    const cancelled = await koda(place, ["batch", "cancel", idIn(ran)], { env });
+    expect(cancelled.stdout).toBe(`Cancelled 0 tasks of ${idIn(ran)}\n`);
+    const junit = await koda(place, ["batch", "results", idIn(ran), "--format", "junit"], { env });
+    expect(junit.stdout).toContain('tests="3" failures="1" errors="0" skipped="1"');
   });
 
   test("a wrong password is exit 4, and is not printed", async () => {
