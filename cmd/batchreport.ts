@@ -1,4 +1,4 @@
-import type { FleetEvent } from "../lib/fleet/events.ts";
+import { againAt, type FleetEvent } from "../lib/fleet/events.ts";
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { LiveLine } from "./batchline.ts";
@@ -104,7 +104,7 @@ export class BatchReport {
 function noteOf(event: Exclude<FleetEvent, SettledEvent>): string | undefined {
   switch (event.type) {
     case "task.retry":
-      return `retry  ${event.key}: ${event.error?.message ?? `exit ${event.exit}`} (again at ${event.not_before})`;
+      return `retry  ${event.key}: ${event.error?.message ?? `exit ${event.exit}`} (${againAt(event)})`;
     case "task.note":
       return `note  ${event.key}: ${event.message}`;
     case "worker.note":

@@ -63,6 +63,10 @@ function nextLines({ id, counts, state }: BatchOverview, store: string): string[
     ...(again > 0
       ? [`To try again what did not work: koda batch retry ${id}${store} && koda batch run --resume ${id}${store}`]
       : []),
-    ...(counts.limit > 0 ? [`To go on where a limit was reached: koda batch retry ${id} --limits${store}`] : []),
+    ...(counts.limit > 0
+      ? [
+          `To go on where a limit was reached: koda batch retry ${id} --limits${store} && koda batch run --resume ${id}${store}`,
+        ]
+      : []),
   ];
 }

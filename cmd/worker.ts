@@ -1,4 +1,4 @@
-import type { FleetEvent } from "../lib/fleet/events.ts";
+import { againAt, type FleetEvent } from "../lib/fleet/events.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { openBatchStore } from "./batchstore.ts";
 import { workOnTasks } from "./fleetworker.ts";
@@ -30,7 +30,7 @@ function linesOf(event: FleetEvent): string[] {
     case "task.note":
       return [`note   ${nameOf(event)}: ${event.message}`];
     case "task.retry":
-      return [`retry  ${nameOf(event)}: ${whyOf(event)} (again at ${event.not_before})`];
+      return [`retry  ${nameOf(event)}: ${whyOf(event)} (${againAt(event)})`];
     case "task.returned":
       return [`return ${nameOf(event)}: ${whyOf(event)}`];
     case "task.superseded":
