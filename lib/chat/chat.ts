@@ -91,6 +91,8 @@ class Chat {
 
   async *events(): AsyncGenerator<Event, Outcome> {
     yield* this.#opened.open(this.#lines.interrupt);
+    // A client that does not know the session cannot ask it for what it has accepted.
+    await this.#delivered();
     this.#failures.startedWith(this.#conversation.parts.servers.statuses);
     await this.#door.takeUp();
     const wake = () => {

@@ -22,6 +22,20 @@ for (let seed = first; seed < first + count; seed++)
     120_000,
   );
 
+test("nothing is accepted before a client can have read which session it is", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(() => say("done"));
+  await using full = new ChatProcess(place, using(server), () => {}, { beginsFull: true });
+  full.submit(input("a"));
+  // In the time that it takes another one to answer.
+  await using other = open(place, server);
+  other.submit(input("b"));
+  await other.seen("reply", "b");
+  expect(new ChatLog(place).prompts().map(({ id }) => id)).toEqual(["b"]);
+  full.drain();
+  await full.seen("reply", "a");
+});
+
 test("a clear that was not read before a kill is told by the next process, and what waited is carried out once", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("one"), say("two")]);

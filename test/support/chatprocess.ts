@@ -17,13 +17,23 @@ export class ChatProcess implements AsyncDisposable {
   readonly #child: Bun.Subprocess<number, number, "pipe">;
   readonly #input: number;
   #isOpen = true;
+  readonly #begun = Promise.withResolvers<void>();
   #mayRead: Promise<unknown> = Promise.resolve();
   readonly #left = Promise.withResolvers<void>();
   #isLeft = false;
 
-  constructor(place: Place, args: readonly string[], see: (line: ToldLine) => void) {
+  constructor(
+    place: Place,
+    args: readonly string[],
+    see: (line: ToldLine) => void,
+    { beginsFull = false }: { beginsFull?: boolean } = {},
+  ) {
     const [input, output] = [openPipe(), openPipe()];
     if (input === undefined || output === undefined) throw new Error("there are no pipes here");
+    if (beginsFull) {
+      writeSync(output.write, "\n".repeat(64 * 1024));
+      this.#mayRead = this.#begun.promise;
+    }
     this.#input = input.write;
     const { project: cwd, env } = place;
     const argv = [binary, "chat", "--json", ...args];
@@ -73,6 +83,11 @@ export class ChatProcess implements AsyncDisposable {
     this.#mayRead = this.#child.exited;
   }
 
+  /** Takes what fills the pipe, and everything after it. */
+  drain(): void {
+    this.#begun.resolve();
+  }
+
   /** Goes away without reading the rest. Settles when that is so, which takes something to read. */
   async leave(): Promise<void> {
     this.#isLeft = true;
@@ -88,6 +103,7 @@ export class ChatProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.kill();
+    this.drain();
     await this.over;
   }
 
@@ -98,6 +114,7 @@ export class ChatProcess implements AsyncDisposable {
       const texts = (rest + decoder.decode(bytes, { stream: true })).split("\n");
       rest = texts.pop() ?? "";
       for (const text of texts) {
+        if (text === "") continue;
         const line: ToldLine = lineSchema.parse(JSON.parse(text));
         this.lines.push(line);
         see(line);
