@@ -37,6 +37,8 @@ const superviseSeconds = 5;
 
 const clearedAtOnce = 1000;
 
+const manyTasks = 500;
+
 type BossOptions = {
   /** pg-boss uses these for itself: in a transaction it would wait for a connection that the transaction has. */
   connections: Connections;
@@ -83,6 +85,8 @@ export class BossQueue implements TaskQueue {
       const jobs = queued.map((task) => jobOf(task, leaseMs));
       await boss.insert(name, jobs, { db: bossDatabase(rows) });
     }
+    // Until it knows how many there are, PostgreSQL looks for a task by its state, among all that are queued.
+    if (tasks.length >= manyTasks) await rows.all("ANALYZE batch_task");
   }
 
   async take(

@@ -68,17 +68,18 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     const url = await server.create();
     await using relay = await startRelay(`${server.directory}/.s.PGSQL.5432`);
     await using direct = await openWorker(url);
-    await using store = await openWorker(throughRelay(url, relay.port));
+    const notes: string[] = [];
+    await using store = await openWorker(throughRelay(url, relay.port), { note: (text) => void notes.push(text) });
     const batch = await submit([direct], tasks(1));
     const claim = await store.claim(worker(), batch);
     if (!isClaim(claim)) throw new Error("no claim");
 
-    relay.loseAnswers();
+    // With the byte that ends a statement: transactions begin as READ COMMITTED.
+    relay.cutAfter("COMMIT\0");
     const ended = store.end(claim, exit(0));
-    // The server is told at once; the worker finds out when it can ask.
-    const again = setInterval(() => relay.repair(), 500);
+    await until(() => notes.length > 0);
+    relay.repair();
     expect(await ended).toEqual({ kind: "settled", outcome: "done" });
-    clearInterval(again);
     const [result] = await resultsOf(direct, batch);
     expect(result?.attempts.map(({ kind }) => kind)).toEqual(["settled"]);
   });
