@@ -33,6 +33,7 @@ const benches = {
   review: () => import("./review.ts"),
   classify: () => import("./classify.ts"),
   install: () => import("./install.ts"),
+  fleet: () => import("./fleet.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);

@@ -193,6 +193,9 @@ export class BossQueue implements TaskQueue {
       superviseIntervalSeconds: superviseSeconds,
       monitorIntervalSeconds: superviseSeconds,
       maintenanceIntervalSeconds: 10 * 60,
+      // Jobs that wait for others are koda's own affair, and the state of the database that of its owner.
+      flowIntervalSeconds: day,
+      monitorVacuum: false,
     });
     boss.on("error", this.#note);
     boss.on("warning", this.#note);
