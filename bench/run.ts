@@ -32,6 +32,7 @@ const benches = {
   agents: () => import("./agents.ts"),
   review: () => import("./review.ts"),
   classify: () => import("./classify.ts"),
+  fleetwork: () => import("./fleetwork.ts"),
   install: () => import("./install.ts"),
   fleet: () => import("./fleet.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;

@@ -31,7 +31,8 @@ export function parseArguments<N extends CommandName>(
   const positionals = positionalValues(command, words);
   for (const [positional, value] of positionals) options[positional] = value;
 
-  refuseContradictions(command, new Set([...given.keys(), ...positionals.keys()]), options);
+  const named = [...positionals].filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  refuseContradictions(command, new Set([...given.keys(), ...named.map(([positional]) => positional)]), options);
   // The loops above follow the table from which the type is derived.
   return options as CommandOptions<N>;
 }
@@ -219,8 +220,12 @@ function positionalValues(command: NamedCommand, words: readonly string[]): Map<
   const { name } = command;
   const values = new Map<string, unknown>();
   const positionals = Object.entries(command.positionals);
-  for (const [index, [positional, { value, optional, line }]] of positionals.entries()) {
+  for (const [index, [positional, { value, optional, line, many }]] of positionals.entries()) {
     const word = words[index];
+    if (many && (optional || word !== undefined)) {
+      const given = words.slice(index).map((each) => decode(command, value.placeholder, value, each));
+      return values.set(positional, given);
+    }
     if (word !== undefined) {
       const decoded = decode(command, value.placeholder, value, word);
       if (line) return values.set(positional, [decoded, ...words.slice(index + 1)]);

@@ -22,6 +22,16 @@ function handlers(signals: () => Stopper): Handlers {
     chat: async (options, stopper = signals()) => (await import("./chat.ts")).chat(options, stopper),
     acp: async (options, stopper = signals()) => (await import("./acp.ts")).acp(options, stopper),
     review: async (options, stopper = signals()) => (await import("./review.ts")).review(options, stopper),
+    "batch run": async (options, stopper = signals()) => (await import("./batchrun.ts")).runBatch(options, stopper),
+    "batch submit": async (options, stopper = signals()) =>
+      (await import("./batchsubmit.ts")).submitTasks(options, stopper),
+    "batch status": async (options) => (await import("./batch.ts")).batchStatus(options),
+    "batch watch": async (options, stopper = signals()) =>
+      (await import("./batchwatch.ts")).watchBatch(options, stopper),
+    "batch cancel": async (options) => (await import("./batch.ts")).cancelTasks(options),
+    "batch retry": async (options) => (await import("./batch.ts")).retryBatch(options),
+    "batch results": async (options) => (await import("./batchresults.ts")).batchResults(options),
+    "batch merge": async (options) => (await import("./batchresults.ts")).mergeResults(options),
     worker: async (options, stopper = signals()) => (await import("./worker.ts")).work(options, stopper),
     "session list": async (options) => (await import("./session.ts")).listSessions(options),
     "session show": async (options) => (await import("./session.ts")).showSession(options),

@@ -1,6 +1,7 @@
 import { helpFlag, json, policyFlags, proxyFlags, trust, type Flags } from "./flags.ts";
 import * as value from "./values.ts";
 import type { ArgumentType } from "./values.ts";
+import { batchCommands } from "./commands/batch.ts";
 import { mcpCommands } from "./commands/mcp.ts";
 import { runCommands } from "./commands/run.ts";
 import { sessionCommands } from "./commands/session.ts";
@@ -15,6 +16,8 @@ export type Positional = {
   readonly about: string;
   readonly optional?: true;
   readonly line?: true;
+  /** Takes all that follow, which only the last may do. */
+  readonly many?: true;
 };
 type Positionals = { readonly [name: string]: Positional };
 
@@ -43,6 +46,7 @@ export type CommandSpec = {
 /** All commands by their words. Help, completions, the parser and the dispatcher read this table. */
 export const commands = {
   ...runCommands,
+  ...batchCommands,
   ...sessionCommands,
   ...workerCommands,
   sandbox: {
@@ -140,6 +144,7 @@ export const commands = {
 
 /** Words that only lead to other commands, with one line about each. */
 export const families: Readonly<Record<string, string>> = {
+  batch: "Run, watch and collect lists of tasks, on one machine or many",
   mcp: "Add, list, remove and check MCP servers",
   session: "List, show, export, search, roll back, fork and delete sessions",
 };

@@ -18,6 +18,7 @@ export const environment: readonly VariableRow[] = [
   },
   { names: ["NO_PROXY"], about: "The hosts that are reached without it" },
   { names: ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"], about: "Files with certificate authorities to trust" },
+  { names: ["KODA_STORE"], about: "The PostgreSQL database of koda batch and koda worker, when --store is not given" },
   { names: ["KODA_DOWNLOAD_BASE"], about: "The address that releases are downloaded from, for koda upgrade" },
   { names: ["NO_COLOR", "FORCE_COLOR", "TERM"], about: "Colours, when --color is not given" },
   { names: ["TMPDIR"], about: "The directory for temporary files" },

@@ -10,7 +10,7 @@ export const exits: readonly (readonly [code: number, meaning: string])[] = [
   [7, "the sandbox cannot be enforced here"],
   [8, "the command of --verify never passed"],
   [9, "the provider is unavailable after all retries: try later"],
-  [10, "the session does not exist or is held by another process, or the database is unusable"],
+  [10, "the session or batch does not exist, or is held by another process, or the database is unusable"],
   [11, "the output cannot be written"],
   [12, "a request differs from the one recorded in the --replay file"],
   [70, "a bug in koda"],

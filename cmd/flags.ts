@@ -297,6 +297,81 @@ export const acpFlags = {
   ...helpFlag,
 } as const satisfies Flags;
 
+/** The flags of a run that each task of a batch may have for itself. */
+export const taskFlags = {
+  ...model,
+  ...ownAccess,
+  ...calls,
+  ...trust,
+  ...limits,
+  "output-schema": output["output-schema"],
+} as const satisfies Flags;
+
+const { "max-cost": _____, "max-tokens": ______, ...otherLimits } = limits;
+
+/** The store of tasks. */
+export const storeFlag = grouped("General", {
+  store: {
+    value: value.store,
+    about:
+      "The PostgreSQL database that has the tasks; also KODA_STORE, which keeps a password out of the list of processes",
+    default: "koda's own database on this machine",
+  },
+});
+
+/** The list of tasks, and what holds for the whole batch. */
+export const submitFlags = {
+  ...grouped("Input", {
+    repos: {
+      value: value.file,
+      about: "Instead of TASKS, one task for each repository: a line is a URL or a path, then a ref",
+    },
+    prompt: { value: value.file, about: "The prompt of these tasks" },
+    shard: { value: value.shard, about: "Only part I of N parts of the list, such as 2/8; docs/fleet.md" },
+  }),
+  ...grouped("Limits", {
+    "max-cost": { value: value.money, about: "Cost of all tasks together in US dollars; prices must be known" },
+    "max-tokens": { value: value.count, about: "Input and output tokens of all tasks together" },
+    "task-max-cost": { value: value.money, about: "Cost of one attempt at a task" },
+    "task-max-tokens": { value: value.count, about: "Input and output tokens of one attempt at a task" },
+    retries: { value: value.retries, about: "Retries of a task whose provider was unavailable", default: "3" },
+    "keep-going": { about: "Start further tasks after one has failed" },
+    lease: { value: value.duration, about: "A worker that is silent for so long loses its tasks", default: "60s" },
+  }),
+  ...grouped("Output", {
+    transcripts: {
+      value: value.oneOf("none", "redacted", "full"),
+      about: "What the store keeps of the conversations: without them, no other machine can continue a task",
+      default: "redacted",
+    },
+  }),
+  ...model,
+  ...ownAccess,
+  ...calls,
+  ...trust,
+  ...otherLimits,
+  timeout: { ...limits.timeout, about: "Wall-clock time of one run of a task" },
+  "output-schema": output["output-schema"],
+  ...storeFlag,
+  ...json,
+  ...helpFlag,
+} as const satisfies Flags;
+
+/** How whoever works at tasks does it. */
+export const workFlags = {
+  ...grouped("General", {
+    jobs: { short: "j", value: value.count, about: "Tasks at once", default: "1, as for make and xargs" },
+    keep: { about: "Keep the directories that the tasks worked in" },
+    "publish-command": {
+      value: value.shellCommand,
+      about:
+        "Run CMD with your own rights after the branch of a task is pushed; it has KODA_BRANCH, KODA_COMMIT, KODA_BATCH, " +
+        "KODA_KEY, KODA_REPO and KODA_TREE",
+    },
+  }),
+  ...sandbox,
+} as const satisfies Flags;
+
 /** A review reads only, and its answer has a form of its own. */
 const notForReview = [
   "file",

@@ -1,12 +1,14 @@
 import { homedir } from "node:os";
 import { batchesDirectory, databaseFile } from "../lib/config/paths.ts";
+import { loadConfig } from "../lib/config/load.ts";
 import { KodaError } from "../lib/errors.ts";
-import { Attempts } from "../lib/fleet/attempt.ts";
+import { Attempts } from "../lib/fleet/attempts.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
 import { sweepPlaces } from "../lib/fleet/place.ts";
 import type { FleetStore, WorkerIdentity } from "../lib/fleet/store.ts";
 import { FleetWorker, type WorkerEnd } from "../lib/fleet/worker.ts";
 import { thisProcess } from "../lib/session/process.ts";
+import { taskFlags } from "./flags.ts";
 import type { Stopper } from "./signals.ts";
 import { version } from "./version.ts";
 
@@ -20,13 +22,14 @@ type FleetWork = {
   drainAfterMs?: number | undefined;
   keep: boolean;
   publishCommand?: string | undefined;
+  noSandbox: boolean;
   stopper: Stopper;
   note: (event: FleetEvent) => void;
 };
 
 /** Works at tasks in this process, each in a child of its own, until there is nothing to do or a signal comes. */
 export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
-  const { store, batch, jobs, labels, once, drainAfterMs, keep, publishCommand, stopper, note } = work;
+  const { store, batch, jobs, labels, once, drainAfterMs, keep, publishCommand, noSandbox, stopper, note } = work;
   const user = { env: process.env, home: homedir() };
   const directory = batchesDirectory(user);
   await sweepPlaces(directory, (id) => isOpen(store, id));
@@ -38,6 +41,9 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
     env: process.env,
     keepTrees: keep,
     publishCommand,
+    flags: noSandbox ? ["--no-sandbox"] : [],
+    isTaskFlag: (name) => Object.hasOwn(taskFlags, name),
+    mayWriteGit: noSandbox || (await allowsGit(directory)),
   });
   const identity: WorkerIdentity = {
     id: crypto.randomUUID(),
@@ -53,6 +59,13 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
   } finally {
     await sweepPlaces(directory, (id) => isOpen(store, id));
   }
+}
+
+/** By the user's configuration, which each `koda exec` reads. */
+async function allowsGit(root: string): Promise<boolean> {
+  const places = { env: process.env, home: homedir(), root };
+  const request = { ...places, bare: false, isTrusted: false, sets: [], overrides: {} };
+  return (await loadConfig(request)).config.sandbox.allowGit;
 }
 
 /** One that this store does not know may be another store's. */

@@ -82,7 +82,10 @@ export function usageOf(name: CommandName): string {
     const whole = `-- ${line.value.placeholder} [ARGS]`;
     return ["koda", name, ...before, "[FLAGS]", line.optional ? `[${whole}]` : whole].join(" ");
   }
-  const places = all.map(({ value, optional }) => (optional ? `[${value.placeholder}]` : value.placeholder));
+  const places = all.map(({ value, optional, many }) => {
+    const place = many ? `${value.placeholder} …` : value.placeholder;
+    return optional ? `[${place}]` : place;
+  });
   const required = Object.entries(flags).flatMap(([flag, { required, value }]) =>
     required ? [`--${flag} ${value?.placeholder ?? ""}`] : [],
   );

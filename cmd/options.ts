@@ -37,14 +37,15 @@ type Repeated<F extends Flags> = {
   [K in keyof F as F[K] extends { many: true } ? Camel<K> : never]: readonly Item<ValueOf<F[K]>>[];
 };
 type Positionals<P extends CommandSpec["positionals"]> = {
-  [K in keyof P as P[K] extends { optional: true } ? never : K]: P[K] extends { line: true }
-    ? readonly [ValueOf<P[K]>, ...string[]]
-    : ValueOf<P[K]>;
+  [K in keyof P as P[K] extends { optional: true } ? (P[K] extends { many: true } ? K : never) : K]: Place<P[K]>;
 } & {
-  [K in keyof P as P[K] extends { optional: true } ? K : never]?: P[K] extends { line: true }
-    ? readonly [ValueOf<P[K]>, ...string[]]
-    : ValueOf<P[K]>;
+  [K in keyof P as P[K] extends { optional: true } ? (P[K] extends { many: true } ? never : K) : never]?: Place<P[K]>;
 };
+type Place<P> = P extends { line: true }
+  ? readonly [ValueOf<P>, ...string[]]
+  : P extends { many: true }
+    ? readonly ValueOf<P>[]
+    : ValueOf<P>;
 
 /** `maxTurns` for `max-turns`. */
 export function propertyOf(flag: string): string {

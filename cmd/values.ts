@@ -22,7 +22,7 @@ export type ArgumentType<T> = {
 };
 
 /** Completions that only koda knows: shells get them from `koda __complete KIND`. */
-export const dynamicCompletions = ["models", "providers", "sessions", "tools", "servers", "agents"] as const;
+export const dynamicCompletions = ["models", "providers", "sessions", "tools", "servers", "agents", "batches"] as const;
 export type DynamicCompletion = (typeof dynamicCompletions)[number];
 
 export function text(placeholder: string): ArgumentType<string> {
@@ -136,6 +136,32 @@ export const count: ArgumentType<number> = {
   placeholder: "N",
   expected: "a positive integer",
   read: (value) => (/^\d{1,15}$/.test(value) && Number(value) >= 1 ? Number(value) : undefined),
+};
+
+export const retries: ArgumentType<number> = {
+  placeholder: "N",
+  expected: "an integer, 0 or more",
+  read: (value) => (/^\d{1,3}$/.test(value) ? Number(value) : undefined),
+};
+
+export const shard: ArgumentType<{ index: number; of: number }> = {
+  placeholder: "I/N",
+  expected: "a part and their number, such as 1/8 or 8/8",
+  read: (text) => {
+    const [, index = NaN, of = NaN] = /^(\d{1,5})\/(\d{1,5})$/.exec(text)?.map(Number) ?? [];
+    return index >= 1 && index <= of ? { index, of } : undefined;
+  },
+};
+
+/** The id of a batch, or a prefix of it; the store checks it. */
+export const batchId: ArgumentType<string> = { ...text("ID"), completes: "batches" };
+
+/** It may have a password. */
+export const store: ArgumentType<string> = {
+  placeholder: "URL",
+  expected: "a URL such as postgres://koda@db.example.com/koda",
+  read: (text) => (/^postgres(?:ql)?:\/\//.test(text) ? text : undefined),
+  secret: true,
 };
 
 /** Zero is refused with a message of its own. */

@@ -1,26 +1,22 @@
-import { homedir } from "node:os";
-import { databaseFile } from "../lib/config/paths.ts";
-import type { FleetEvent } from "../lib/fleet/events.ts";
-import { openFleet } from "../lib/fleet/open.ts";
+import { againAt, type FleetEvent } from "../lib/fleet/events.ts";
 import { OutputStream } from "../lib/sink/output.ts";
+import { openBatchStore } from "./batchstore.ts";
 import { workOnTasks } from "./fleetworker.ts";
-import { openNote, printNote } from "./note.ts";
+import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
 
 /** `koda worker`: carries out the tasks of any batch, until there is a reason to stop. */
 export async function work(options: CommandOptions<"worker">, stopper: Stopper): Promise<number> {
-  const { jobs = 1, labels, once, drainAfter: drainAfterMs, keep, publishCommand, json } = options;
-  const path = databaseFile({ env: process.env, home: homedir() });
-  const url = options.store ?? (process.env["KODA_STORE"] || undefined);
-  await using store = await openFleet({ url, path, role: "worker", note: openNote() });
+  const { jobs = 1, labels, once, drainAfter: drainAfterMs, keep, publishCommand, noSandbox, json } = options;
+  await using store = await openBatchStore(options, "worker");
   const stdout = new OutputStream(1, "stdout");
   const note = (event: FleetEvent) => {
     if (!json) return void printNote(...linesOf(event));
     // Without its reader a worker has no purpose.
     stdout.write(`${JSON.stringify(event)}\n`).catch((error: unknown) => stopper.controller.abort(error));
   };
-  const flags = { jobs: once ? 1 : jobs, labels, once, drainAfterMs, keep, publishCommand };
+  const flags = { jobs: once ? 1 : jobs, labels, once, drainAfterMs, keep, publishCommand, noSandbox };
   const { exit } = await workOnTasks({ ...flags, store, stopper, note });
   if (json) await stdout.flush();
   return exit;
@@ -34,7 +30,7 @@ function linesOf(event: FleetEvent): string[] {
     case "task.note":
       return [`note   ${nameOf(event)}: ${event.message}`];
     case "task.retry":
-      return [`retry  ${nameOf(event)}: ${whyOf(event)} (again at ${event.not_before})`];
+      return [`retry  ${nameOf(event)}: ${whyOf(event)} (${againAt(event)})`];
     case "task.returned":
       return [`return ${nameOf(event)}: ${whyOf(event)}`];
     case "task.superseded":

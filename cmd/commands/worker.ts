@@ -1,5 +1,5 @@
 import type { CommandSpec } from "../commands.ts";
-import { grouped, helpFlag } from "../flags.ts";
+import { grouped, helpFlag, storeFlag, workFlags } from "../flags.ts";
 import * as value from "../values.ts";
 
 /** Its label on a task and on a worker. */
@@ -19,23 +19,13 @@ export const workerCommands = {
       "back, says why, and exits. docs/fleet.md.",
     positionals: {},
     flags: {
+      ...workFlags,
       ...grouped("General", {
-        store: {
-          value: { ...value.text("URL"), expected: "the URL of a PostgreSQL database", secret: true },
-          about: "The database of tasks, or KODA_STORE; without it this machine's own",
-        },
-        jobs: { short: "j", value: value.count, about: "Carry out N tasks at once", default: "1" },
         labels: { value: value.list(label), many: true, about: "Also take tasks that need this label" },
         once: { about: "Exit after one task, or when there is none" },
         "drain-after": { value: value.wait, about: "Exit when there was nothing to do for this long" },
-        "publish-command": {
-          value: value.shellCommand,
-          about:
-            "Run CMD with your own rights after the branch of a task is pushed; it has KODA_BRANCH, KODA_COMMIT, " +
-            "KODA_BATCH, KODA_KEY, KODA_REPO and KODA_TREE",
-        },
-        keep: { about: "Keep the work trees of tasks" },
       }),
+      ...storeFlag,
       ...grouped("Output", { json: { about: "Print events, one JSON object a line" } }),
       ...helpFlag,
     },

@@ -127,7 +127,7 @@ function flagCase({ path, flags }: Node): string {
   return `      ${shellQuoted(path)}) compgen -W ${shellQuoted(words.join(" "))} -- "$3" ;;`;
 }
 
-function wordCases({ path, words, positionals, line }: Node): string[] {
+function wordCases({ path, words, positionals, line, many }: Node): string[] {
   if (line) {
     const program = positionals.slice(-1).map(generate).join("");
     return [
@@ -139,9 +139,11 @@ function wordCases({ path, words, positionals, line }: Node): string[] {
     return [
       `    ${shellQuoted(`${path}:0`)}) compgen -W ${shellQuoted(words.map(({ word }) => word).join(" "))} -- "$3" ;;`,
     ];
-  return positionals.flatMap((value, index) =>
-    generate(value) === "" ? [] : [`    ${shellQuoted(`${path}:${index}`)}) ${generate(value)} ;;`],
-  );
+  return positionals.flatMap((value, index) => {
+    const place =
+      many && index === positionals.length - 1 ? `${shellQuoted(`${path}:`)}*` : shellQuoted(`${path}:${index}`);
+    return generate(value) === "" ? [] : [`    ${place}) ${generate(value)} ;;`];
+  });
 }
 
 function generate({ choices, completes }: ArgumentType<unknown>): string {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { configDirectory, databaseFile } from "../../lib/config/paths.ts";
+import { counted } from "../../lib/counted.ts";
 import { KodaError } from "../../lib/errors.ts";
 import { catalogModels } from "../../lib/model/catalog.ts";
 import { isReady, providersOf } from "../../lib/model/configured.ts";
@@ -33,6 +34,7 @@ const sources: Readonly<Record<DynamicCompletion, () => Promise<readonly Offer[]
   tools,
   servers,
   agents,
+  batches,
 };
 
 /** The models of every provider that is configured or has a key. */
@@ -68,6 +70,15 @@ async function sessions(): Promise<Offer[]> {
   const sql = `SELECT id, title FROM session NATURAL LEFT JOIN (SELECT NULL AS agent)
     WHERE length > 0 AND agent IS NULL ORDER BY updated_at DESC, id DESC LIMIT 200`;
   return readWithoutTrace<{ id: string; title: string }>(path, sql).map(({ id, title }) => [id, title]);
+}
+
+/** Those of koda's own database, latest first: another store is asked nothing while a line is typed. */
+async function batches(): Promise<Offer[]> {
+  const path = databaseFile({ env: process.env, home: homedir() });
+  if (!existsSync(path)) return [];
+  const sql = "SELECT id, total, state FROM batch ORDER BY submitted_at DESC, id DESC LIMIT 200";
+  const rows = readWithoutTrace<{ id: string; total: number; state: string }>(path, sql);
+  return rows.map(({ id, total, state }) => [id, `${counted(total, "task")}, ${state}`]);
 }
 
 async function tools(): Promise<Offer[]> {

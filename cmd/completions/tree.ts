@@ -16,6 +16,8 @@ export type Node = {
   readonly positionals: readonly ArgumentType<unknown>[];
   /** After `--` a program and its arguments follow. */
   readonly line: boolean;
+  /** The last argument may be repeated. */
+  readonly many?: boolean;
 };
 
 /** All positions in the command tree, including `koda help`. */
@@ -26,6 +28,7 @@ export function nodes(): Node[] {
     flags: command.flags,
     positionals: Object.values(command.positionals).map(({ value }) => value),
     line: Object.values(command.positionals).some(({ line }) => line),
+    many: Object.values(command.positionals).some(({ many }) => many),
   }));
   const branches = ["", ...Object.keys(families)].map((path) => branch(path));
   const help: Node = { path: "help", words: wordsAfter(""), flags: {}, positionals: [], line: false };

@@ -54,11 +54,11 @@ ${words.map((word) => `    ${described(word)}`).join("\n")}
 ${isHelp ? "" : `  case $words[1] in\n${calls.join("\n")}\n  esac\n`}}`;
 }
 
-function leaf({ path, flags, positionals, line }: Node): string {
+function leaf({ path, flags, positionals, line, many }: Node): string {
+  const start = line ? "(-)" : many ? "*" : "";
   const specs = [
     ...positionals.map(
-      (value, at) =>
-        `'${line && at === positionals.length - 1 ? "(-)" : ""}:${escaped(value.placeholder)}:${action(value)}'`,
+      (value, at) => `'${at === positionals.length - 1 ? start : ""}:${escaped(value.placeholder)}:${action(value)}'`,
     ),
     ...(line ? [`'*::ARGS:_normal'`] : []),
     ...Object.entries(flags).map(flagSpec),

@@ -67,7 +67,7 @@ export async function closeAttempt(
   });
 }
 
-/** What a worker that is not heard of any more may have spent at most, as far as the batch is limited. */
+/** The most that a worker which is silent may have spent, as far as the batch is limited. */
 export async function mostSpentBy(
   rows: Rows,
   batch: string,
@@ -105,7 +105,7 @@ export async function extendGrant(
   return grant;
 }
 
-/** What an attempt could be granted now, as if it had ended and were to begin again. */
+/** The grant that an attempt would get now, as if it had ended and were to begin again. */
 export async function moreFor(
   rows: Rows,
   { id, account, settings }: BatchRow,

@@ -1,18 +1,17 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../errors.ts";
-import { LogTransfer } from "../session/transfer.ts";
-import { sendSignal } from "../system/kill.ts";
+import type { LogTransfer } from "../session/transfer.ts";
 import { type Beginning, beginAttempt } from "./beginning.ts";
 import { Checkpointing } from "./checkpointing.ts";
 import { type ChildEnd, runChild } from "./child.ts";
-import { argumentsFor, limitsFor, promptFor, wantsMore } from "./childline.ts";
+import { argumentsFor, assertTaskFlags, limitsFor, promptFor, wantsMore } from "./childline.ts";
 import { AttemptFailure, endOfFailure, kindOfExit } from "./failure.ts";
 import { type Masks, masksFor } from "./masks.ts";
-import { workDirectory, leavePlace, removePlace, type WorkPlace } from "./place.ts";
+import { workDirectory, type WorkPlace } from "./place.ts";
 import { type PublishTarget, pushBranch, readTarget, runPublishCommand } from "./publish.ts";
 import { userGit } from "./usergit.ts";
-import type { AttemptEnd, TaskClaim, FleetStore, Settled, Spending } from "./store.ts";
+import type { AttemptEnd, TaskClaim, FleetStore, Spending } from "./store.ts";
 
 /** Why an attempt is stopped before its end. */
 export class AttemptStop extends Error {
@@ -39,7 +38,7 @@ export type AttemptContext = {
   holds(): Promise<boolean>;
 };
 
-type AttemptOptions = {
+export type AttemptOptions = {
   store: FleetStore;
   /** koda's session database. */
   database: string;
@@ -49,58 +48,23 @@ type AttemptOptions = {
   program: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   keepTrees?: boolean | undefined;
+  /** The flags of `koda exec` that a task may have. Some of the others run commands outside of the sandbox. */
+  isTaskFlag(name: string): boolean;
+  /** Commands may change what is in `.git`: by a flag for every task, or by the user's configuration. */
+  mayWriteGit?: boolean | undefined;
+  /** Flags of `koda exec` for every task, which only the worker's own user may give. */
+  flags?: readonly string[] | undefined;
   /** Run by the shell after a push. */
   publishCommand?: string | undefined;
   /** The least time between two checkpoints. */
   checkpointMs?: number | undefined;
 };
 
-/** Carries out claims, and cleans up when the store has said what becomes of their tasks. */
-export class Attempts implements Disposable {
-  readonly #options: AttemptOptions;
-  readonly #logs: LogTransfer;
-  /** Of the children. */
-  readonly #pids = new Set<number>();
-  /** Those of attempts that are not settled; `isStored`: a later one can go on without the place. */
-  readonly #places = new Map<TaskClaim, { place: WorkPlace; isStored: boolean }>();
-
-  constructor(options: AttemptOptions) {
-    this.#options = options;
-    this.#logs = new LogTransfer(options.database);
-  }
-
-  async run(claim: TaskClaim, context: AttemptContext): Promise<AttemptEnd> {
-    const startedAt = performance.now();
-    const attempt = new Attempt(claim, { ...this.#options, logs: this.#logs, pids: this.#pids }, context);
-    const end = await attempt.run();
-    if (attempt.place !== undefined) this.#places.set(claim, { place: attempt.place, isStored: attempt.isStored });
-    return { ...end, durationMs: Math.round(performance.now() - startedAt) };
-  }
-
-  /** For a process that exits at once. */
-  killNow(): void {
-    for (const pid of this.#pids) sendSignal(pid, "SIGKILL");
-  }
-
-  async settled(claim: TaskClaim, { kind }: Pick<Settled, "kind">): Promise<void> {
-    const found = this.#places.get(claim);
-    this.#places.delete(claim);
-    if (found === undefined) return;
-    const { place, isStored } = found;
-    const goesOn = kind === "retried" || kind === "returned";
-    if (goesOn && (!isStored || this.#options.keepTrees === true)) leavePlace(place, claim);
-    else await removePlace({ ...place, isOwn: place.isOwn || this.#options.keepTrees === true });
-  }
-
-  [Symbol.dispose](): void {
-    this.#logs.close();
-  }
-}
-
 type Services = AttemptOptions & { logs: LogTransfer; pids: Set<number> };
 type Ended = Omit<AttemptEnd, "durationMs">;
 
-class Attempt {
+/** One attempt at a task: its place, its runs of `koda exec`, and what comes after them. */
+export class TaskAttempt {
   place: WorkPlace | undefined;
   isStored = false;
   readonly #claim: TaskClaim;
@@ -130,9 +94,11 @@ class Attempt {
 
   async #carryOut(): Promise<Ended> {
     const { stop, note, reach } = this.#context;
-    const { store, logs, directory, env } = this.#options;
+    const { store, logs, directory, env, isTaskFlag, mayWriteGit = false } = this.#options;
+    assertTaskFlags(this.#claim.task.args, isTaskFlag);
     const earlier = () => reach(() => store.checkpoints(this.#claim));
-    const beginning = await beginAttempt(this.#claim, { directory, env, signal: stop, logs, earlier, note });
+    const places = { directory, env, signal: stop, mayWriteGit };
+    const beginning = await beginAttempt(this.#claim, { ...places, logs, earlier, note });
     this.place = beginning.place;
     const target = await this.#target(beginning.place);
     const checkpointing = new Checkpointing(this.#claim, {
@@ -155,7 +121,7 @@ class Attempt {
     const { program, env, store } = this.#options;
     const { task } = this.#claim;
     const line = {
-      task,
+      task: { ...task, args: [...task.args, ...(this.#options.flags ?? [])] },
       session: place.session,
       directory: workDirectory(place, task),
       schema: this.#schemaFile(place),

@@ -12,6 +12,9 @@ const settingsSchema = z.strictObject({
   maxTokens: z.number().exactOptional(),
   transcripts: z.enum(transcriptKinds),
   leaseMs: z.number(),
+  list: z
+    .strictObject({ digest: z.string(), total: z.number(), shard: z.number(), shards: z.number() })
+    .exactOptional(),
 });
 
 export type BatchRow = {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { KodaError, messageOf } from "../errors.ts";
 import { GitError } from "../git/program.ts";
 import { isForLackOfSpace } from "../session/database.ts";
@@ -83,6 +83,8 @@ async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOption
   const place = await makePlace(claim, { session, commit: chain.base }, options);
   try {
     await place.basis?.apply(chain.patch, options.signal);
+    // A transaction of the store's own connection to the same database would wait for this one, and this one for it.
+    await setImmediate();
     if (!isHere) options.logs.write(session, chain.parts);
   } catch (error) {
     await removePlace(place);

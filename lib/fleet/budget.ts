@@ -1,7 +1,7 @@
 import type { BatchSettings, Spending } from "./store.ts";
 import type { FleetTask } from "./task.ts";
 
-/** What a batch has spent and set aside, and how many attempts that was for. */
+/** The money that a batch has spent and set aside, and how many attempts that was for. */
 export type Account = { spent: Spending; reserved: Spending; finished: number };
 
 /** As long as nothing is known, a task may take this part of the budget. */
@@ -20,7 +20,7 @@ export function isLimited(settings: BatchSettings): boolean {
   return measures.some((measure) => limitOf(settings, measure) !== undefined);
 }
 
-/** What the next attempt may spend, or more for one that goes on; undefined when there is not enough left. */
+/** The most that the next attempt may spend, or more for one that goes on; undefined when there is not enough left. */
 export function grantFor(
   settings: BatchSettings,
   account: Account,

@@ -42,7 +42,8 @@ const graceMs = 15_000;
 export async function runChild(run: ChildRun): Promise<ChildEnd> {
   const { program, args, env, prompt, signal, onUsage } = run;
   const child = Bun.spawn([...program, "exec", "--json", ...args], {
-    env: { ...withoutRuntime(env), [parentVariable]: String(process.pid) },
+    // The store is the worker's alone, and its address may have a password.
+    env: { ...withoutRuntime(env), KODA_STORE: undefined, [parentVariable]: String(process.pid) },
     stdin: new TextEncoder().encode(prompt),
     stdout: "pipe",
     stderr: "pipe",

@@ -1,5 +1,6 @@
 import type { ChildEnd } from "./child.ts";
 import type { Beginning } from "./beginning.ts";
+import { AttemptFailure } from "./failure.ts";
 import type { Spending } from "./store.ts";
 import type { FleetTask } from "./task.ts";
 
@@ -27,6 +28,17 @@ export function argumentsFor({ task, session, directory, how, limits, schema, pa
     ...(tokens === undefined ? [] : ["--max-tokens", String(tokens.most)]),
     ...(how === "ask" ? ["--session", session, "-"] : ["--resume", session, ...(how === "confirm" ? ["-"] : [])]),
   ];
+}
+
+/**
+ * Each is one word, `--name` or `--name=value`, so there is no doubt which flags these are. The submitter has checked
+ * them, but the store is not trusted to have kept them.
+ */
+export function assertTaskFlags(args: readonly string[], isTaskFlag: (name: string) => boolean): void {
+  for (const arg of args) {
+    const [, name = ""] = /^--([a-z-]+)(?:=|$)/.exec(arg) ?? [];
+    if (!isTaskFlag(name)) throw new AttemptFailure("usage", `A task may not have "${arg.slice(0, 100)}"`);
+  }
 }
 
 /** The text for its stdin. */

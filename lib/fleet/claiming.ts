@@ -9,7 +9,7 @@ import { readTask, type TaskRow } from "./taskrow.ts";
 
 type Claiming = { database: FleetDatabase; queue: TaskQueue; worker: WorkerIdentity; paused: readonly string[] };
 
-/** What one look at the queue has come to: a task, one that was put in order and is no claim, or nothing. */
+/** The result of one look at the queue: a task, one that had to be put in order first, or nothing. */
 type Look = TaskClaim | "again" | undefined;
 
 /** Undoes the look: what was taken is in the queue again, untouched. */

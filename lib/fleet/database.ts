@@ -8,7 +8,7 @@ export interface Rows {
   all<Row>(sql: string, values?: readonly SqlValue[]): Promise<Row[]>;
 }
 
-/** Where the tables of the fleet are. A statement outside of `write` is a transaction of its own. */
+/** The database with the tables of the fleet. A statement outside of `write` is a transaction of its own. */
 export interface FleetDatabase extends Rows, AsyncDisposable {
   /** Does all of the steps or none. They may be repeated when others were in the way. */
   write<T>(steps: (rows: Rows) => Promise<T>): Promise<T>;

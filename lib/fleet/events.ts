@@ -106,3 +106,10 @@ const fleetEvents = [
 export const fleetEventSchema = z.discriminatedUnion("type", fleetEvents);
 
 export type FleetEvent = z.infer<typeof fleetEventSchema>;
+
+/** Words for people about a retry. */
+export function againAt({
+  not_before: notBefore,
+}: Pick<Extract<FleetEvent, { type: "task.retry" }>, "not_before">): string {
+  return Date.parse(notBefore) <= Date.now() ? "again at once" : `again at ${notBefore}`;
+}

@@ -41,8 +41,15 @@ export function endOfFailure(error: unknown): Failed {
     return { ...failures[code], error: { code, message } };
   }
   const code = error instanceof KodaError ? error.code : "internal";
-  const message = error instanceof KodaError || !(error instanceof Error) ? messageOf(error) : (error.stack ?? "");
-  return { exit: exitByCode[code], kind: kindOfExit(exitByCode[code]), error: { code, message } };
+  return { exit: exitByCode[code], kind: kindOfExit(exitByCode[code]), error: { code, message: traceOf(error) } };
+}
+
+/** The message of a failure; a bug has its stack, which not always has the message. */
+export function traceOf(error: unknown): string {
+  const message = messageOf(error);
+  if (error instanceof KodaError || !(error instanceof Error)) return message;
+  const { stack = "" } = error;
+  return stack.includes(message) ? stack : `${message}\n${stack}`;
 }
 
 function isDiskFull(error: unknown): boolean {

@@ -90,7 +90,7 @@ export class LocalQueue implements TaskQueue {
 
   async [Symbol.asyncDispose](): Promise<void> {}
 
-  /** What nobody has, and before that what a lost worker had: it has waited longest. */
+  /** Jobs that a lost worker had come first: they have waited longest. */
   async #next(
     rows: Rows,
     batch: string,

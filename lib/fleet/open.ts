@@ -1,6 +1,6 @@
 import type { FleetStore } from "./store.ts";
 
-type FleetOptions = {
+export type FleetOptions = {
   /** Of PostgreSQL; without one the batches are in koda's own database. */
   url?: string | undefined;
   /** Of koda's own database. */

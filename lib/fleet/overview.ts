@@ -56,7 +56,7 @@ async function readCounts(rows: Rows, batch: string): Promise<Record<TaskState, 
   return { ...none, ...Object.fromEntries(found.map(({ state, n }) => [state, n])) };
 }
 
-/** What open attempts have reserved counts only as far as they have not spent it. */
+/** Money that open attempts have reserved counts only as far as they have not spent it. */
 async function readSpending(rows: Rows, batch: string): Promise<Pick<BatchOverview, "spent" | "reserved">> {
   const sums = await first<{ cost: number; tokens: number; reserved_cost: number; reserved_tokens: number }>(
     rows,

@@ -40,6 +40,8 @@ export type PlaceOptions = {
   directory: string;
   env: UserGit["env"];
   signal: AbortSignal;
+  /** Commands of every task may change what is in `.git`. */
+  mayWriteGit: boolean;
 };
 
 type NewPlace = { session: string; commit?: string | undefined };
@@ -69,29 +71,26 @@ export async function makePlace(claim: TaskClaim, made: NewPlace, options: Place
 
 type Filling = { task: FleetTask; area: string; root: string; state: string; commit: string | undefined };
 
-async function fill({ task, area, root, state, commit }: Filling, { env, signal }: PlaceOptions): Promise<Basis> {
+async function fill({ task, area, root, state, commit }: Filling, options: PlaceOptions): Promise<Basis> {
+  const { env, signal } = options;
   const user = userGit(env);
   const directory = join(state, basisName);
   const { repo } = task;
+  const mayWrite = options.mayWriteGit || task.args.some((arg) => arg.startsWith("--allow-git"));
   if (repo === undefined)
     return await makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
   const place = { user, directory: join(area, stateName, "mirrors", mirrorName(repo)), repo, signal };
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
-  await cloneInto({ user, mirror, revision, repo, root, mayWrite: mayWriteGit(task.args) }, signal);
+  await cloneInto({ user, mirror, revision, repo, root, mayWrite }, signal);
   return await makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
-}
-
-/** With these flags, or settings that only koda exec itself reads, commands may change what is in `.git`. */
-function mayWriteGit(args: readonly string[]): boolean {
-  return args.some((arg) => /^--(?:allow-git|no-sandbox|config|trust-project)(?:=|$)/.test(arg));
 }
 
 /** The directory in which the task is done; it may not lead out of the clone. */
 export function workDirectory({ root, isOwn }: WorkPlace, { dir }: FleetTask): string {
   if (isOwn || dir === undefined) return root;
   const wrong = (why: string) => new AttemptFailure("usage", `Cannot work in "${dir}" of the repository: ${why}`);
-  if (isAbsolute(dir) || dir.split("/").includes("..")) throw wrong("expected a path below it");
+  if (isAbsolute(dir) || /(?:^|\/)\.(?:\.|git)(?:\/|$)/i.test(dir)) throw wrong("expected a path below it");
   const real = unlessRefused(() => realpathSync(join(root, dir)));
   if (real === undefined || !statSync(real).isDirectory()) throw wrong("there is no such directory");
   if (!isBelow(real, root)) throw wrong("a symbolic link leads out of it");

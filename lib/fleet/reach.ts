@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { unlessAborted } from "../async/unlessaborted.ts";
 import { KodaError, messageOf } from "../errors.ts";
 
 type ReachOptions = {
   /** For how long a store that cannot be reached is asked again. */
   patienceMs: number;
-  /** Ends the wait. */
+  /** Gives up, also when the store itself still waits for an answer. */
   signal: AbortSignal;
   /** Told once, when it begins. */
   onTrouble(message: string): void;
@@ -19,7 +20,7 @@ export async function reachStore<T>(ask: () => Promise<T>, options: ReachOptions
   const deadline = performance.now() + patienceMs;
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     try {
-      return await ask();
+      return await unlessAborted(ask(), signal);
     } catch (error) {
       const isOver = performance.now() + pauseMs > deadline || signal.aborted;
       if (!isUnreachable(error) || isOver) throw error;

@@ -30,8 +30,8 @@ export async function settle(settling: Settling, key: string, settlement: Settle
 async function record(rows: Rows, batch: BatchRow, key: string, { outcome, failures, end }: Settlement): Promise<void> {
   const { retries, errors, losses } = failures;
   await rows.all(
-    `UPDATE batch_task SET state = $3, retries = $4, errors = $5, losses = $6, duration_ms = $7, ending = $8, patch = $9,
-       resumes = $10, not_before = NULL
+    `UPDATE batch_task SET state = $3, retries = $4, errors = $5, losses = $6, duration_ms = $7, ending = $8,
+       patch = $9, resumes = $10, not_before = NULL
      WHERE batch = $1 AND key = $2`,
     [
       batch.id,

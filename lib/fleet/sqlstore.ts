@@ -12,6 +12,7 @@ import { first } from "./rows.ts";
 import { closeWhenOver, type Settling } from "./settling.ts";
 import type {
   AttemptEnd,
+  BatchChange,
   BatchSettings,
   Checkpoint,
   TaskClaim,
@@ -143,6 +144,15 @@ export class SqlStore implements FleetStore {
 
   async retry(batch: string, which: Which): Promise<number> {
     return await this.#change(batch, (settling) => retryTasks(settling, which));
+  }
+
+  async amend(batch: string, change: BatchChange): Promise<void> {
+    await this.#database.write(async (rows) => {
+      await lockAccount(rows, batch);
+      const { settings } = await readBatch(rows, batch);
+      const amended = JSON.stringify({ ...settings, ...change });
+      await rows.all("UPDATE batch SET settings = $2 WHERE id = $1", [batch, amended]);
+    });
   }
 
   async #change(id: string, steps: (settling: Settling) => Promise<number>): Promise<number> {

@@ -2,7 +2,7 @@ import type { BatchOverview } from "./overview.ts";
 import type { Which } from "./requeue.ts";
 import type { FleetTask } from "./task.ts";
 
-/** What may be kept of the sessions of tasks in the store. Keys never are. */
+/** How much of the sessions of tasks the store keeps. Keys of providers never are. */
 export const transcriptKinds = ["none", "redacted", "full"] as const;
 export type Transcripts = (typeof transcriptKinds)[number];
 
@@ -17,9 +17,16 @@ export type BatchSettings = {
   transcripts: Transcripts;
   /** A worker that has not been heard of for so long has lost its tasks. */
   leaseMs: number;
+  /** The list that the tasks are of, and which of its shards they are. */
+  list?: { digest: string; total: number; shard: number; shards: number };
 };
 
-/** How a task is settled. `poison`: its attempts are used up, or two workers died in it. `skipped`: what it waits for is not done. */
+export type BatchChange = Partial<Pick<BatchSettings, "retries" | "keepGoing" | "maxCost" | "maxTokens">>;
+
+/**
+ * How a task is settled. `poison`: its attempts are used up, or two workers died in it. `skipped`: what it waits for is
+ * not done.
+ */
 export const outcomes = ["done", "failed", "limit", "poison", "cancelled", "skipped"] as const;
 export type TaskOutcome = (typeof outcomes)[number];
 
@@ -54,7 +61,7 @@ export type TaskClaim = {
   settings: BatchSettings;
   /** It goes on with what the attempts before have left; otherwise it begins anew. */
   resumes: boolean;
-  /** What this attempt may spend, as far as the batch is limited. */
+  /** The most that this attempt may spend, as far as the batch is limited. */
   grant: Partial<Spending>;
   /** The queue's own name for it. */
   ticket: Ticket;
@@ -86,7 +93,7 @@ export type AttemptEnd = {
   published?: { branch: string; commit: string };
 };
 
-/** What became of an ended attempt. */
+/** The consequence of the end of an attempt. */
 export type Settled =
   | { kind: "settled"; outcome: TaskOutcome }
   | { kind: "retried"; notBefore: number }
@@ -94,7 +101,7 @@ export type Settled =
   /** The claim had been lost: nothing has changed but the record of this attempt. */
   | { kind: "superseded" };
 
-/** Whether a claim still holds. `cancelled`: its batch was, so its work has to stop. */
+/** A claim holds until it is lost. `cancelled`: its batch was, so its work has to stop. */
 export type Standing = "held" | "lost" | "cancelled";
 
 /** The state of a task in mid-work: items of its session since the last checkpoint, and its patch against `ref`. */
@@ -121,7 +128,7 @@ export interface FleetStore extends AsyncDisposable {
   grantMore(claim: TaskClaim, spent: Spending): Promise<Partial<Spending> | undefined>;
   /** False when the claim was lost. */
   checkpoint(claim: TaskClaim, checkpoint: Checkpoint): Promise<boolean>;
-  /** What earlier attempts have left, oldest first. */
+  /** Those that earlier attempts have left, oldest first. */
   checkpoints(claim: TaskClaim): Promise<readonly Checkpoint[]>;
   end(claim: TaskClaim, end: AttemptEnd): Promise<Settled>;
   /** The worker claims nothing any more, for this reason. */
@@ -137,6 +144,8 @@ export interface FleetStore extends AsyncDisposable {
   cancel(batch: string): Promise<number>;
   /** Queues settled tasks again. Returns the number of tasks. */
   retry(batch: string, which: Which): Promise<number>;
+  /** Changes what holds for the rest of the batch. One that is closed stays so until a retry. */
+  amend(batch: string, change: BatchChange): Promise<void>;
 }
 
 export type AttemptRecord = {

@@ -1,13 +1,16 @@
 import { z } from "zod";
 
-/** What a task is called, in its batch; `<batch>.<key>` is its session, which takes 64 characters. */
-export const keyPattern = /^[A-Za-z0-9._-]{1,48}$/;
+/**
+ * The name of a task in its batch; `<batch>.<key>` is its session, which takes 64 characters. It is a name of files
+ * and an argument too, so it begins neither with a dot nor with a dash.
+ */
+export const keyPattern = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,47}$/;
 
 /** A task as the store has it: with defaults, and without anything that only the submitter's machine has. */
 export const taskSchema = z.strictObject({
   key: z.string().regex(keyPattern),
   prompt: z.string(),
-  /** What git can clone. Without one the task works in `dir`, or in an empty directory. */
+  /** A repository that git can clone. Without one the task works in `dir`, or in an empty directory. */
   repo: z.string().exactOptional(),
   /** Its branch, tag or commit; the default branch without. */
   ref: z.string().exactOptional(),

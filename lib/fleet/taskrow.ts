@@ -19,7 +19,7 @@ export type TaskRow = {
 const failureSchema = z.strictObject({ code: z.string(), message: z.string() });
 const publishedSchema = z.strictObject({ branch: z.string(), commit: z.string() });
 
-/** What a settled task has to show, but for its patch. */
+/** All that a settled task has to show, but for its patch. */
 const endingSchema = z.strictObject({
   session: z.string().exactOptional(),
   result: z.record(z.string(), z.unknown()).exactOptional(),

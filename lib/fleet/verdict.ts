@@ -27,7 +27,7 @@ const mostErrors = 1;
 const firstPauseMs = 30_000;
 const longestPauseMs = 30 * 60_000;
 
-/** What becomes of a task whose attempt has ended. */
+/** The fate of a task whose attempt has ended. */
 export function verdictOn(end: AttemptEnd, circumstances: Circumstances): TaskVerdict {
   const { isCancelled, mayGetMore } = circumstances;
   if (end.kind === "exit" && end.exit === 0) return settle("done");

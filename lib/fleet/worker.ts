@@ -1,9 +1,12 @@
 import { aborted } from "../async/aborted.ts";
 import { afterGrace } from "../async/aftergrace.ts";
+import { unlessAborted } from "../async/unlessaborted.ts";
+import { within } from "../async/within.ts";
 import { exitByCode, KodaError, messageOf } from "../errors.ts";
 import { type AttemptContext, AttemptStop } from "./attempt.ts";
 import type { FleetEvent } from "./events.ts";
-import { reachStore, rest } from "./reach.ts";
+import { traceOf } from "./failure.ts";
+import { reachStore } from "./reach.ts";
 import { eventOf } from "./settledevent.ts";
 import type { AttemptEnd, TaskClaim, FleetStore, Idle, Settled, Spending, WorkerIdentity } from "./store.ts";
 
@@ -87,20 +90,18 @@ export class FleetWorker {
         idleSince = performance.now();
         continue;
       }
+      // It may come while the store is asked.
+      const change = this.#change.promise.then(() => (idleMs = firstIdleMs));
       const claim = await this.#claim();
       if (claim === undefined) return;
       if ("task" in claim) {
-        this.#begin(claim);
+        this.#begin(claim, signal);
         [idleSince, idleMs] = [performance.now(), firstIdleMs];
         continue;
       }
       if (this.#running.size > 0) idleSince = performance.now();
       if (this.#isOver(claim, performance.now() - idleSince)) return;
-      const change = this.#change.promise;
-      await Promise.race([
-        rest(idleMs * (0.75 + Math.random() / 2), signal),
-        change.then(() => (idleMs = firstIdleMs)),
-      ]);
+      await within(idleMs * (0.75 + Math.random() / 2), change);
       idleMs = Math.min(idleMs * 2, longestIdleMs);
     }
   }
@@ -135,8 +136,10 @@ export class FleetWorker {
     }
   }
 
-  #begin(claim: TaskClaim): void {
+  #begin(claim: TaskClaim, signal: AbortSignal): void {
     const stop = new AbortController();
+    // It was on its way when the worker was told to stop.
+    if (signal.aborted) stop.abort(new AttemptStop("leaving"));
     const running: Running = { claim, stop, spent: { costUsd: 0, tokens: 0 }, done: Promise.resolve() };
     this.#begun++;
     this.#running.set(claim, running);
@@ -159,7 +162,7 @@ export class FleetWorker {
       onSpent: (spent) => void (running.spent = spent),
       note: (message) => note({ type: "task.note", batch, key: task.key, message }),
       reach: (ask) => this.#reach(ask),
-      holds: async () => (await this.#keep([running])).get(claim) === "held",
+      holds: async () => (await this.#reach(() => this.#keep([running]))).get(claim) === "held",
     });
     // Before others may claim it again.
     if (end.kind === "fault")
@@ -171,22 +174,33 @@ export class FleetWorker {
 
   /** Says that the worker lives, often enough for each of its claims, and obeys what it hears. */
   async #keepUp(over: AbortSignal): Promise<void> {
+    let keptAt = performance.now();
     while (!over.aborted) {
-      const claims = [...this.#running.values()];
-      if (claims.length === 0) {
+      const leases = [...this.#running.keys()].map(({ settings }) => settings.leaseMs);
+      if (leases.length === 0) {
         await this.#change.promise;
+        keptAt = performance.now();
         continue;
       }
-      await rest(Math.min(...claims.map(({ claim }) => claim.settings.leaseMs)) / 3, over);
-      if (over.aborted) return;
-      try {
-        await this.#keep([...this.#running.values()]);
-        this.#isInTrouble = false;
-      } catch (error) {
-        // Attempts go on while the store is away; if it takes too long their ends are refused.
-        this.#trouble(messageOf(error));
-        if (!(error instanceof KodaError)) this.#fail(error);
+      const dueMs = keptAt + Math.min(...leases) / 3 - performance.now();
+      if (dueMs > 0) {
+        await within(dueMs, this.#change.promise);
+        continue;
       }
+      await this.#keepAll(over);
+      keptAt = performance.now();
+    }
+  }
+
+  /** Attempts go on while the store is away; if that takes too long, their ends are refused. */
+  async #keepAll(over: AbortSignal): Promise<void> {
+    try {
+      await unlessAborted(this.#keep([...this.#running.values()]), over);
+      this.#isInTrouble = false;
+    } catch (error) {
+      if (over.aborted) return;
+      this.#trouble(messageOf(error));
+      if (!(error instanceof KodaError)) this.#fail(error);
     }
   }
 
@@ -210,8 +224,7 @@ export class FleetWorker {
 
   #fail(error: unknown): void {
     const code = error instanceof KodaError ? error.code : "internal";
-    const why = error instanceof Error && code === "internal" ? (error.stack ?? error.message) : messageOf(error);
-    this.#stop({ why, exit: exitByCode[code] });
+    this.#stop({ why: traceOf(error), exit: exitByCode[code] });
   }
 
   /** The first reason counts. */

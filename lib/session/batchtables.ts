@@ -8,19 +8,22 @@ export const sqliteTypes: ColumnTypes = { real: "REAL", bytes: "BLOB", end: " ST
  * until it says what it has spent. `needs` counts the tasks that a task still waits for.
  */
 export function batchTables({ real, bytes, end }: ColumnTypes): string {
-  return `
+  return tables.replaceAll("{real}", real).replaceAll("{bytes}", bytes).replaceAll("{end}", end);
+}
+
+const tables = `
   CREATE TABLE batch (
     id TEXT NOT NULL PRIMARY KEY,
-    submitted_at ${real} NOT NULL,
+    submitted_at {real} NOT NULL,
     settings TEXT NOT NULL,
     total INTEGER NOT NULL,
     state TEXT NOT NULL,
-    spent_cost ${real} NOT NULL,
-    spent_tokens ${real} NOT NULL,
-    reserved_cost ${real} NOT NULL,
-    reserved_tokens ${real} NOT NULL,
+    spent_cost {real} NOT NULL,
+    spent_tokens {real} NOT NULL,
+    reserved_cost {real} NOT NULL,
+    reserved_tokens {real} NOT NULL,
     finished INTEGER NOT NULL
-  )${end};
+  ){end};
   CREATE INDEX batch_open ON batch (submitted_at) WHERE state = 'open';
 
   CREATE TABLE batch_task (
@@ -35,12 +38,12 @@ export function batchTables({ real, bytes, end }: ColumnTypes): string {
     errors INTEGER NOT NULL,
     losses INTEGER NOT NULL,
     resumes INTEGER NOT NULL,
-    not_before ${real},
-    duration_ms ${real},
+    not_before {real},
+    duration_ms {real},
     ending TEXT,
-    patch ${bytes},
+    patch {bytes},
     PRIMARY KEY (batch, key)
-  )${end};
+  ){end};
   CREATE INDEX batch_task_position ON batch_task (batch, position);
   CREATE INDEX batch_task_state ON batch_task (batch, state);
 
@@ -49,7 +52,7 @@ export function batchTables({ real, bytes, end }: ColumnTypes): string {
     needed TEXT NOT NULL,
     key TEXT NOT NULL,
     PRIMARY KEY (batch, needed, key)
-  )${end};
+  ){end};
 
   CREATE TABLE batch_attempt (
     batch TEXT NOT NULL REFERENCES batch ON DELETE CASCADE,
@@ -57,17 +60,17 @@ export function batchTables({ real, bytes, end }: ColumnTypes): string {
     number INTEGER NOT NULL,
     worker TEXT NOT NULL,
     host TEXT NOT NULL,
-    started_at ${real} NOT NULL,
-    ended_at ${real},
+    started_at {real} NOT NULL,
+    ended_at {real},
     kind TEXT NOT NULL,
     exit INTEGER,
     error TEXT,
-    cost ${real} NOT NULL,
-    tokens ${real} NOT NULL,
-    reserved_cost ${real} NOT NULL,
-    reserved_tokens ${real} NOT NULL,
+    cost {real} NOT NULL,
+    tokens {real} NOT NULL,
+    reserved_cost {real} NOT NULL,
+    reserved_tokens {real} NOT NULL,
     PRIMARY KEY (batch, key, number)
-  )${end};
+  ){end};
   CREATE INDEX batch_attempt_open ON batch_attempt (batch, worker) WHERE kind = 'open';
 
   CREATE TABLE batch_checkpoint (
@@ -77,29 +80,28 @@ export function batchTables({ real, bytes, end }: ColumnTypes): string {
     part INTEGER NOT NULL,
     version INTEGER NOT NULL,
     place INTEGER NOT NULL,
-    items ${bytes} NOT NULL,
-    patch ${bytes} NOT NULL,
+    items {bytes} NOT NULL,
+    patch {bytes} NOT NULL,
     PRIMARY KEY (batch, key, attempt, part)
-  )${end};
+  ){end};
 
   CREATE TABLE batch_group (
     name TEXT NOT NULL PRIMARY KEY,
-    paused_until ${real} NOT NULL
-  )${end};
+    paused_until {real} NOT NULL
+  ){end};
 
   CREATE TABLE batch_worker (
     id TEXT NOT NULL PRIMARY KEY,
     host TEXT NOT NULL,
     pid INTEGER NOT NULL,
     version TEXT NOT NULL,
-    seen_at ${real} NOT NULL,
+    seen_at {real} NOT NULL,
     left_because TEXT
-  )${end};`;
-}
+  ){end};`;
 
 /**
- * The queue of SQLite, whose workers are all on one machine. A job that somebody holds has an owner. An id is never used
- * again, so that a late worker has no right to another job.
+ * The queue of SQLite, whose workers are all on one machine. A job that somebody holds has an owner. An id is never
+ * used again, so that a late worker has no right to another job.
  */
 export const jobTable = `
   CREATE TABLE batch_job (

@@ -54,7 +54,10 @@ export class LogTransfer {
     return this.#db.read(() => {
       const [info] = readSessions(this.#db, "id = ?", [session]);
       if (info === undefined || info.length <= after) return undefined;
-      const items = readItemsAfter(this.#db, { session, seq: after }).map((row) => ({ ...row, body: mask(row.body) }));
+      const items = readItemsAfter(this.#db, { session, seq: after }).map((row) => ({
+        ...row,
+        body: maskedBody(row.body, mask),
+      }));
       const outputs = outputsFrom(this.#db, session, after).map((row) => portable(row, mask));
       const { parent: _, shared: __, agent: ___, ...own } = info;
       const lines = [asLine({ ...own, title: mask(info.title) }), ...[...items, ...outputs].map(asLine)];
@@ -83,6 +86,16 @@ export class LogTransfer {
   close(): void {
     this.#db.close();
   }
+}
+
+/** A provider takes back its signed thoughts only as they were, and an image has no text. */
+const kept: ReadonlySet<string> = new Set(["token", "base64"]);
+
+function maskedBody(body: string, mask: Mask): string {
+  if (mask(body) === body) return body;
+  return JSON.stringify(JSON.parse(body), (name, value: unknown) =>
+    typeof value === "string" && !kept.has(name) ? mask(value) : value,
+  );
 }
 
 type Item = ItemRow & { kind: string };

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import {
   batches,
@@ -12,6 +12,8 @@ import {
   taskOf,
   untilGone,
 } from "../support/fleetplace.ts";
+import { binary, exec } from "../support/koda.ts";
+import { runIn } from "../support/run.ts";
 import { call, say, silence } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
@@ -25,9 +27,9 @@ for (const args of [[], ["--no-sandbox"]])
       say("It was interrupted, and is done now."),
     ]);
     await using store = openStoreOf(place);
-    const batch = await submit(store, [taskOf(server, { key: "a", repo, args })]);
+    const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
 
-    const first = startWorker(place);
+    const first = startWorker(place, args);
     await server.nextRequest();
     const tree = join(batches(place), batch, "a");
     while (!existsSync(join(tree, "new.txt"))) await Bun.sleep(10);
@@ -45,6 +47,70 @@ for (const args of [[], ["--no-sandbox"]])
     expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
     expect(processesOf(place)).toEqual([]);
   });
+
+test("a worker that is killed while it fetches leaves no git behind", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const { promise: asked, resolve } = Promise.withResolvers<void>();
+  // A server that takes the request and never answers.
+  using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => resolve() } });
+  const batch = await submit(store, [taskOf(server, { key: "a", repo: `git://127.0.0.1:${silent.port}/repo` })]);
+  const worker = startWorker(place);
+  await asked;
+  expect(processesOf(place).filter((line) => line.includes("ls-remote"))).not.toEqual([]);
+  worker.child.kill("SIGKILL");
+  await untilGone(place);
+
+  // What it has left is removed when the batch is over.
+  await store.cancel(batch);
+  expect(existsSync(join(batches(place), batch))).toBe(true);
+  expect(await startWorker(place, ["--once"]).exit()).toBe(0);
+  expect(existsSync(join(batches(place), batch))).toBe(false);
+});
+
+test("a run that is killed gets one more try, from its beginning", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer((_, index) => (index === 0 ? silence() : say("Done.")));
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })]);
+  const worker = startWorker(place, ["--drain-after", "0"]);
+  await server.nextRequest();
+  const run = processesOf(place).find((line) => line.includes(" exec --json "));
+  process.kill(Number.parseInt(run ?? "", 10), "SIGKILL");
+  expect(await worker.until("task.retry")).toMatchObject({ exit: 70, error: { code: "killed" } });
+  expect(await worker.exit()).toBe(0);
+  const { a } = await resultsOf(store, batch);
+  expect(a?.attempts[0]?.error?.message).toStartWith("koda exec was killed by SIGKILL");
+  expect(a).toMatchObject({
+    state: "done",
+    session: `${batch}.a.2`,
+    attempts: [{ kind: "retried" }, { kind: "settled" }],
+  });
+});
+
+test("a run whose parent is gone does nothing", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([say("Never said.")]);
+  const { end } = await exec(place, server, ["x"], { env: { KODA_PARENT: "1" } });
+  expect(end).toMatchObject({ exit: 143, error: { code: "sigterm" } });
+  expect(server.requests).toHaveLength(0);
+});
+
+test("a disk without space is the machine's fault", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const large = crypto.getRandomValues(new Uint8Array(60_000));
+  const repo = makeRepository(place, { a: large, b: crypto.getRandomValues(new Uint8Array(60_000)) });
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  mkdirSync(join(place.home, ".cache"));
+  const script = 'mount -t tmpfs -o size=128k none "$HOME/.cache" && exec "$0" worker --json';
+  const { stdout, exit } = await runIn(place, ["unshare", "--map-root-user", "--mount", "sh", "-c", script, binary]);
+  expect(stdout).toContain("No space left on device");
+  expect(exit).toBe(10);
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "queued", attempts: [{ kind: "returned" }] });
+});
 
 test("a worker that was stopped for longer than its lease changes nothing when it continues", async () => {
   await using place = makePlace();

@@ -28,10 +28,10 @@ const flagsOf = (command: CommandSpec) => Object.keys(command.flags).map((flag) 
 const allFiles = ["koda.bash", "notes.md", "plan.md", "src", "two words.md"];
 
 const rows: readonly [line: string, offers: string | readonly string[]][] = [
-  ["", "exec chat acp review session mcp sandbox proxy models doctor upgrade completions help"],
+  ["", "exec chat acp review batch worker session mcp sandbox proxy models doctor upgrade completions help"],
   ["e", "exec"],
   ["--", "--help --version"],
-  ["help ", "exec chat acp review session mcp sandbox proxy models doctor upgrade completions"],
+  ["help ", "exec chat acp review batch worker session mcp sandbox proxy models doctor upgrade completions"],
   ["session ", "list show export search rollback fork rm prune"],
   ["session s", "show search"],
   ["mcp ", "add list remove check"],

@@ -15,6 +15,22 @@ function inlineOf(page: string): string[] {
   return [...new Set(found)].filter((line) => /^koda [a-z-]/.test(line)).map(withValues);
 }
 
+/** Command lines in workflows and manifests: a text for a shell, or a list of words. */
+function yamlLinesOf(page: string): string[] {
+  const lines: string[] = [];
+  const visit = (value: unknown): void => {
+    if (typeof value === "string" && /^\s*koda /m.test(value)) lines.push(value);
+    else if (Array.isArray(value) && value[0] === "koda") lines.push(value.join(" "));
+    else if (typeof value === "object" && value !== null) Object.values(value).forEach(visit);
+  };
+  for (const [, yaml = ""] of readFileSync(page, "utf8").matchAll(/^```yaml\n([\s\S]*?)^```$/gm))
+    visit(Bun.YAML.parse(yaml));
+  return lines;
+}
+
+/** What a service sets for its jobs. */
+const ofServices = { SHARD: "1", JOB_COMPLETION_INDEX: "0", GITHUB_BASE_REF: "main" };
+
 const valueOf: Readonly<Record<string, string>> = {
   N: "1",
   URL: "https://example.com/mcp",
@@ -39,7 +55,7 @@ async function argumentsIn(code: string): Promise<string[][]> {
   await using place = makePlace({ "bin/koda": stub });
   chmodSync(join(place.project, "bin/koda"), 0o755);
   const lines = join(place.home, "lines");
-  const env = { PATH: join(place.project, "bin"), KODA_LINES: lines };
+  const env = { ...ofServices, PATH: join(place.project, "bin"), KODA_LINES: lines };
   await runIn(place, ["/bin/bash", "-c", `command_not_found_handle() { return 0; }\n${code}`], { env });
   if (!existsSync(lines)) return [];
   const noted = readFileSync(lines, "utf8").split("\n\0").slice(0, -1);
@@ -53,6 +69,20 @@ async function parse(argv: readonly string[]): Promise<void> {
   // The table has a handler for each command.
   await dispatchCommand(argv, handlers as unknown as Handlers, { columns: () => 80, print: async () => {} });
 }
+
+describe("koda takes every command line in the workflows and manifests of", () => {
+  for (const page of ["docs/ci.md", "docs/fleet.md"])
+    test(page, async () => {
+      const written = yamlLinesOf(page);
+      const lines = await argumentsIn(written.join("\n"));
+      expect(lines.length).toBeGreaterThanOrEqual(written.length);
+      for (const argv of lines) await parse(argv);
+    });
+
+  test("and there are some", () => {
+    expect(yamlLinesOf("docs/fleet.md")).toHaveLength(4);
+  });
+});
 
 const isIncomplete = /: (?:\S+(?: [A-Z]+)? is missing|--[\w-]+ needs a value|Expected \S+ or --\w+|No command given)\b/;
 

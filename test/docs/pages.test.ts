@@ -88,7 +88,7 @@ test("every page of docs can be reached from the README", () => {
 });
 
 /** Flags of other programs that the pages name. */
-const foreign = ["no-ext-diff", "cap-drop", "security-opt"];
+const foreign = ["no-ext-diff", "cap-drop", "security-opt", "force-with-lease"];
 
 test("the flags that the pages name exist", () => {
   const all: Flags = Object.assign({}, rootFlags, ...Object.values<CommandSpec>(commands).map(({ flags }) => flags));

@@ -6,6 +6,7 @@ import { binary } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { type ModelRequestSeen, type ModelServer, startModelServer } from "../support/model-server.ts";
 import { finding, found, type GitPlace, makeRepository } from "../support/review.ts";
+import { resultRow } from "../support/results.ts";
 import { runIn } from "../support/run.ts";
 
 const pages = ["README.md", ...[...new Bun.Glob("docs/*.md").scanSync()].toSorted()];
@@ -14,15 +15,27 @@ const pages = ["README.md", ...[...new Bun.Glob("docs/*.md").scanSync()].toSorte
 const programs =
   "bash cat cp env false find git grep head jq ls mkdir printf sed sh sleep tail timeout touch tr true".split(" ");
 
-/** Notes the arguments and the exit code of each koda. A proxy runs until it is stopped. */
+/** Notes the arguments and the exit code of each koda. A proxy and a worker run until they are stopped. */
 const wrapper = `#!/bin/sh
-case $1 in proxy) limit=1 ;; *) limit=50 ;; esac
+case $1 in proxy | worker) limit=1 ;; *) limit=50 ;; esac
 timeout --preserve-status "$limit" "${binary}" "$@"
 code=$?
+[ "$1-$code" = worker-143 ] && code=0
 printf '%s koda %s\\n' "$code" "$*" | tr '\\n' ' ' >> "$KODA_LINES"
 echo >> "$KODA_LINES"
 exit "$code"
 `;
+
+/** The results of one of two shards. */
+function shardOf(index: number, key: string): Record<string, string> {
+  const shard = { index, of: 2 };
+  const list = { digest: "d", total: 2 };
+  const heading = { koda: "batch results", batch: `b${index}`, list, shard, tasks: 1, exit: 0 };
+  return {
+    [`shard-${index}/batch.json`]: JSON.stringify(heading),
+    [`shard-${index}/results.jsonl`]: `${JSON.stringify(resultRow({ key }))}\n`,
+  };
+}
 
 /** A repository with all that the lines take for granted. */
 function makeReader(): GitPlace {
@@ -32,6 +45,11 @@ function makeReader(): GitPlace {
     "test.sh": "exit 1\n",
     "answer.json": schema,
     list: "src/parse.c\n",
+    "tasks.jsonl": '{"key":"a","prompt":"Say hello."}\n',
+    "repos.txt": ".\n",
+    "task.md": "Fix it.\n",
+    ...shardOf(1, "a"),
+    ...shardOf(2, "b"),
     "shot.png": "not an image",
   });
   for (const name of ["second", "third"]) place.git("commit", "-q", "--allow-empty", "-m", name);
@@ -68,6 +86,8 @@ async function ran(pieces: readonly string[], server: ModelServer): Promise<stri
     // Nothing leaves this machine.
     HTTPS_PROXY: "http://127.0.0.1:1",
     BUILD_ID: "7",
+    SLURM_ARRAY_TASK_ID: "0",
+    SLURM_ARRAY_TASK_COUNT: "2",
   };
   for (const code of pieces) {
     await runIn(place, ["/bin/bash", "-c", `command_not_found_handle() { return 0; }\n${code}`], { env });

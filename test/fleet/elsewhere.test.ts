@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
-import type { BatchSettings } from "../../lib/fleet/store.ts";
+import type { BatchSettings, Checkpoint, TaskClaim } from "../../lib/fleet/store.ts";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say, silence } from "../support/model-reply.ts";
@@ -98,6 +98,34 @@ test("the task begins again, and says so, when the commit is gone", async () => 
   expect(note?.message).toStartWith("Cannot continue the earlier attempt, so the task begins again: ");
   expect((await resultsOf(begun.store, begun.batch)).a).toMatchObject({ state: "done" });
 });
+
+for (const [name, change] of [
+  ["its schema is another one", (each: Checkpoint) => ({ ...each, version: each.version + 1 })],
+  ["its patch does not apply", (each: Checkpoint) => ({ ...each, patch: withoutContext(each.patch) })],
+  ["its log cannot be read", (each: Checkpoint) => ({ ...each, items: each.items.slice(1) })],
+] as const)
+  test(`the task begins again, and says so, when ${name}`, async () => {
+    await using begun = await cutOff({});
+    await using other = makePlace();
+    const store = new Proxy(begun.store, {
+      get(target, method) {
+        if (method === "checkpoints") return async (claim: TaskClaim) => (await target.checkpoints(claim)).map(change);
+        return Reflect.get(target, method).bind(target);
+      },
+    });
+    const { events } = await workAt(other, store, { batch: begun.batch });
+    const notes = events.filter((event) => event.type === "task.note");
+    expect(notes.map(({ message }) => message)).toEqual([
+      expect.stringContaining("Cannot continue the earlier attempt, so the task begins again: "),
+    ]);
+    const { a } = await resultsOf(begun.store, begun.batch);
+    expect(a).toMatchObject({ state: "done", result: { text: "Done elsewhere." } });
+    expect(begun.server.requests[2]?.lines.filter(({ text }) => text.includes("new.txt"))).toEqual([]);
+  });
+
+function withoutContext(patch: Uint8Array): Uint8Array {
+  return Buffer.from(Buffer.from(patch).toString("latin1").replace("\n one\n", "\n two\n"), "latin1");
+}
 
 test("what is stored has no values of secret variables, and without transcripts nothing is", async () => {
   await using redacted = await cutOff({});

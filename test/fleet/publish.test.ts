@@ -53,7 +53,7 @@ test("nothing is pushed without a change, nor by a task that has failed", async 
   await using same = await published([say("Nothing to do.")]);
   await same.work();
   expect(git(same.place, same.repo, "branch", "--list")).toBe("* main\n");
-  await using failed = await published((_, index) => change[index] ?? say("Done."), { args: ["--verify", "false"] });
+  await using failed = await published((_, index) => change[index] ?? say("Done."), { args: ["--verify=false"] });
   await failed.work();
   expect((await resultsOf(failed.store, failed.batch)).a).toMatchObject({ state: "failed" });
   expect(git(failed.place, failed.repo, "branch", "--list")).toBe("* main\n");

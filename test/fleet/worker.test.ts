@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
 import type { FleetStore } from "../../lib/fleet/store.ts";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { worker } from "../support/fleettasks.ts";
 import { workAt } from "../support/machine.ts";
-import { call, problem, reply, say, silence } from "../support/model-reply.ts";
+import { call, problem, reply, say, silence, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -68,13 +69,41 @@ test("a directory below the clone may not lead out of it", async () => {
   symlinkSync("/", join(repo, "root"));
   git(place, repo, "add", "--all");
   git(place, repo, "commit", "--quiet", "--message=link");
-  const dirs = { up: "../x", absolute: "/etc", link: "root/etc", missing: "none", file: "sub/a.txt" };
+  const dirs = {
+    up: "../x",
+    git: "sub/../.git",
+    hidden: ".git",
+    absolute: "/etc",
+    link: "root/etc",
+    missing: "none",
+    file: "sub/a.txt",
+  };
   const tasks = Object.entries(dirs).map(([key, dir]) => taskOf(server, { key, repo, dir }));
   const batch = await submit(store, tasks);
   await workAt(place, store, { batch });
   for (const result of Object.values(await resultsOf(store, batch)))
     expect(result).toMatchObject({ state: "failed", attempts: [{ exit: 2, error: { code: "usage" } }] });
 });
+
+for (const arg of [
+  "--notify=touch ran",
+  "--no-sandbox",
+  "-o",
+  "--record=x",
+  "--config=sandbox.allow_git=true",
+  "x",
+  "--",
+])
+  test(`a task that has "${arg}" in the store is not carried out`, async () => {
+    await using place = makePlace();
+    await using server = await startModelServer([]);
+    await using store = openStoreOf(place);
+    const batch = await submit(store, [taskOf(server, { key: "a", args: [arg] })]);
+    await workAt(place, store, { batch });
+    const { a } = await resultsOf(store, batch);
+    expect(a).toMatchObject({ state: "failed", attempts: [{ exit: 2, error: { code: "usage" } }] });
+    expect(a?.attempts[0]?.error?.message).toContain(`"${arg}"`);
+  });
 
 test("tasks of one repository share what is fetched, and none sees another's changes", async () => {
   await using place = makePlace();
@@ -85,13 +114,13 @@ test("tasks of one repository share what is fetched, and none sees another's cha
       : call("Bash", { command: "ls; git log --oneline | wc -l; git status --short; echo x > new.txt" }),
   );
   await using store = openStoreOf(place);
-  const keys = ["a", "b", "..", "."];
+  const keys = ["a", "b", "c.d", "A"];
   const batch = await submit(
     store,
     keys.map((key) => taskOf(server, { key, repo, dir: "sub" })),
   );
   const { end } = await workAt(place, store, { batch, jobs: 2 });
-  expect(end.exit).toBe(0);
+  expect(end).toEqual({ why: "nothing is left to do", exit: 0 });
   for (const key of keys) {
     expect((await resultsOf(store, batch))[key]).toMatchObject({ state: "done" });
     const patch = new TextDecoder().decode(await store.patch(batch, key));
@@ -168,6 +197,28 @@ test("a cancelled batch stops its running tasks", async () => {
   expect(await store.cancel(batch)).toBe(1);
   const { events } = await running;
   expect(events.find(({ type }) => type === "task.end")).toMatchObject({ outcome: "cancelled" });
+});
+
+test("a short lease is kept up beside a long one", async () => {
+  await using place = makePlace();
+  const { promise: enough, resolve } = Promise.withResolvers<void>();
+  await using server = await startModelServer(() => [wait(enough), say("Done.")]);
+  await using store = openStoreOf(place);
+  const long = await submit(store, [taskOf(server, { key: "a" })], { leaseMs: 60_000 });
+  const running = workAt(place, store, { jobs: 2, drainAfterMs: 0 });
+  await server.nextRequest();
+  const short = await submit(store, [taskOf(server, { key: "b" })], { leaseMs: 400 });
+  await server.nextRequest();
+  const other = { ...worker(), id: "other" };
+  for (const start = performance.now(); performance.now() - start < 1500; await Bun.sleep(50))
+    expect(await store.claim(other)).not.toHaveProperty("task");
+  resolve();
+  await running;
+  for (const [batch, key] of [
+    [long, "a"],
+    [short, "b"],
+  ] as const)
+    expect((await resultsOf(store, batch))[key]).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
 });
 
 test("a store that is away for a while costs nothing", async () => {

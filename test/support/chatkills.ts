@@ -175,13 +175,22 @@ class KillWalk {
     // A clear is also told in the session that it began.
     const isWhole = !wasKilled && this.#unvisited.size === 0;
     this.#record.end({ whole: isWhole });
-    // There is no such session.
     if (chat.exit === 10) {
+      this.#checkGone(chat);
       this.#session = undefined;
       this.#record.startOver();
     } else if (isWhole) this.#record.checkReplies();
     const { project } = this.#options.place;
     await until(() => processesNaming(project).length === 0, "the end of all processes");
+  }
+
+  /** A session without a turn is gone when it ends. */
+  #checkGone({ lines }: ChatProcess): void {
+    const end = lines.at(-1);
+    if (end?.type !== "end" || end.error?.code !== "session_not_found")
+      this.#record.problems.push(`${this.#session} cannot be resumed: ${JSON.stringify(end)}`);
+    if (this.#session !== undefined && this.#log.has(this.#session))
+      this.#record.problems.push(`${this.#session} is there and was not found`);
   }
 
   #see(line: ToldLine, chat: ChatProcess): void {

@@ -49,6 +49,10 @@ export class ChatLog {
     return this.#all("SELECT id, state FROM submission WHERE session = ? AND state <> 'answered'", session);
   }
 
+  has(session: string): boolean {
+    return this.#all("SELECT 1 FROM session WHERE id = ?", session).length > 0;
+  }
+
   /** The sessions in which a submission has a reply. */
   repliedIn(id: string): string[] {
     const sql = "SELECT session FROM submission WHERE id = ? AND reply IS NOT NULL";

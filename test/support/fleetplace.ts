@@ -7,7 +7,7 @@ import type { BatchSettings, FleetStore, TaskResult } from "../../lib/fleet/stor
 import type { FleetTask } from "../../lib/fleet/task.ts";
 import { waitUntilGone } from "../../lib/system/kill.ts";
 import { livingProcesses } from "../../lib/system/procstat.ts";
-import { start, using } from "./koda.ts";
+import { start } from "./koda.ts";
 import type { ModelServer } from "./model-server.ts";
 import type { Place } from "./place.ts";
 import type { Running } from "./run.ts";
@@ -30,7 +30,8 @@ export const usualSettings: BatchSettings = {
 
 export function taskOf(server: ModelServer, task: Partial<FleetTask> & { key: string }): FleetTask {
   const { args = [], ...rest } = task;
-  return { prompt: `Do ${task.key}`, after: [], group: "g", labels: [], ...rest, args: [...using(server), ...args] };
+  const modelFlags = ["--model=scripted", `--base-url=${server.url}`];
+  return { prompt: `Do ${task.key}`, after: [], group: "g", labels: [], ...rest, args: [...modelFlags, ...args] };
 }
 
 export async function submit(

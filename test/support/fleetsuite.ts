@@ -335,6 +335,20 @@ export function describeFleetStore(
       }
     }, 600_000);
 
+    test("a batch that is out of budget goes on with a larger one", async () => {
+      const batch = await submit([task("a"), task("b")], { maxCost: 1 });
+      await store.end(await claimed(batch), exit(0, 1));
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      await store.amend(batch, { maxCost: 2, keepGoing: true });
+      expect(await store.overview(batch)).toMatchObject({ settings: { maxCost: 2, keepGoing: true, retries: 3 } });
+      await store.retry(batch, { outcomes: ["failed"], keys: [] });
+      const claim = await claimed(batch);
+      expect([claim.task.key, claim.settings.maxCost]).toEqual(["b", 2]);
+      await store.end(claim, exit(0, 1));
+      expect(await outcomes(batch)).toEqual({ a: "done", b: "done" });
+      expect(store.amend("nope", {})).rejects.toMatchObject({ code: "batch_not_found" });
+    });
+
     test("a lost attempt is charged what it could have spent, until it says what it has", async () => {
       const batch = await submit([task("a", { maxCost: 4 })], { maxCost: 10 });
       const first = await claimed(batch);

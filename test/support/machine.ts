@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { Attempts } from "../../lib/fleet/attempt.ts";
+import { taskFlags } from "../../cmd/flags.ts";
+import { Attempts } from "../../lib/fleet/attempts.ts";
 import type { FleetEvent } from "../../lib/fleet/events.ts";
 import type { FleetStore, WorkerIdentity } from "../../lib/fleet/store.ts";
 import { FleetWorker } from "../../lib/fleet/worker.ts";
@@ -34,6 +35,7 @@ export async function workAt(place: Place, store: FleetStore, choice: Choice = {
     directory: batches(place),
     program: [binary],
     env: { ...place.env, ...choice.env },
+    isTaskFlag: (name) => Object.hasOwn(taskFlags, name),
     checkpointMs,
     keepTrees,
     publishCommand,

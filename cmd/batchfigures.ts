@@ -1,0 +1,100 @@
+import { formatElapsed } from "../lib/config/units.ts";
+import { counted, withCommas } from "../lib/counted.ts";
+import type { BatchOverview } from "../lib/fleet/overview.ts";
+import { exitOfCounts } from "../lib/fleet/results/tally.ts";
+import { taskStates } from "../lib/fleet/store.ts";
+import { dollars } from "../lib/sink/style.ts";
+
+/** `12 done, 1 failed, 3 running`. */
+export function countsLine({ counts }: Pick<BatchOverview, "counts">): string {
+  return settledFirst
+    .flatMap((state) => (counts[state] > 0 ? [`${withCommas(counts[state])} ${state}`] : []))
+    .join(", ");
+}
+
+const settledFirst = [...taskStates.slice(3), "running", "queued", "waiting"] as const;
+
+function spentLine({ spent }: Pick<BatchOverview, "spent">): string {
+  return `${dollars(spent.costUsd)}, ${counted(spent.tokens, "token")}`;
+}
+
+/** Nothing of it runs, and nothing will. */
+export function isSettled({ state, counts }: Pick<BatchOverview, "state" | "counts">): boolean {
+  return state !== "open" && counts.running === 0;
+}
+
+/** The exit code of a batch that is over. */
+export function exitOfBatch({ state, counts }: Pick<BatchOverview, "state" | "counts">): number {
+  return exitOfCounts(counts) ?? (state === "budget" ? 5 : 3);
+}
+
+/** `12/20 settled: 11 done, 1 failed, 3 running, $0.42`. */
+export function progressLine(overview: BatchOverview): string {
+  const { total, counts } = overview;
+  const open = counts.waiting + counts.queued + counts.running;
+  return `${withCommas(total - open)}/${withCommas(total)} settled: ${countsLine(overview)}, ${dollars(overview.spent.costUsd)}`;
+}
+
+export function overviewJson(overview: BatchOverview): Record<string, unknown> {
+  const { id, submittedAt, state, total, counts, spent, reserved, settings, workers, paused } = overview;
+  return {
+    id,
+    submitted_at: new Date(submittedAt).toISOString(),
+    state,
+    total,
+    counts,
+    cost_usd: spent.costUsd,
+    tokens: spent.tokens,
+    reserved: { cost_usd: reserved.costUsd, tokens: reserved.tokens },
+    ...(settings.maxCost !== undefined && { max_cost_usd: settings.maxCost }),
+    ...(settings.maxTokens !== undefined && { max_tokens: settings.maxTokens }),
+    // Each running task may have sent one request when the budget ends.
+    most_requests_over_budget: counts.running,
+    workers: workers.map(({ id: worker, host, pid, running, seenAt, left }) => ({
+      id: worker,
+      host,
+      pid,
+      running,
+      seen_at: new Date(seenAt).toISOString(),
+      ...(left !== undefined && { left }),
+    })),
+    paused: paused.map(({ group, until }) => ({ group, until: new Date(until).toISOString() })),
+  };
+}
+
+/** The page of one batch, for people. */
+export function overviewLines(overview: BatchOverview, now: number): string[] {
+  const { id, state, total, counts, settings, reserved, workers, paused } = overview;
+  const { maxCost, maxTokens } = settings;
+  const caps = [
+    ...(maxCost === undefined ? [] : [`${dollars(maxCost)} (${dollars(reserved.costUsd)} reserved)`]),
+    ...(maxTokens === undefined ? [] : [`${counted(maxTokens, "token")} (${withCommas(reserved.tokens)} reserved)`]),
+  ];
+  const over = `; running tasks may exceed it by ${counted(counts.running, "request")}`;
+  return [
+    `batch    ${id}, ${stateWords[state]}`,
+    `tasks    ${withCommas(total)}: ${countsLine(overview)}`,
+    `spent    ${spentLine(overview)}`,
+    ...(caps.length === 0 ? [] : [`budget   ${caps.join(", ")}${counts.running > 0 ? over : ""}`]),
+    ...paused.map(({ group, until }) => `paused   ${group}: its provider asked to wait ${formatElapsed(until - now)}`),
+    ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
+    ...(state === "open" && counts.running === 0 && counts.queued > 0
+      ? [`Nobody works at it now: koda worker, or koda batch run --resume ${id}`]
+      : []),
+  ];
+}
+
+const stateWords: Readonly<Record<BatchOverview["state"], string>> = {
+  open: "open",
+  over: "over",
+  halted: "halted by a task that failed: koda batch retry queues it again, and starts the others too",
+  budget: "out of budget",
+  cancelled: "cancelled",
+};
+
+function workerLine({ host, pid, running, seenAt, left }: BatchOverview["workers"][number], now: number): string {
+  const does =
+    running.length === 0 ? "runs nothing" : `runs ${running.slice(0, 5).join(", ")}${running.length > 5 ? " …" : ""}`;
+  const seen = `last seen ${formatElapsed(Math.max(0, now - seenAt))} ago`;
+  return `${host} (process ${pid}) ${does}, ${seen}${left === undefined ? "" : `; takes no more tasks: ${left}`}`;
+}

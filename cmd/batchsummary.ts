@@ -1,0 +1,72 @@
+import { formatElapsed } from "../lib/config/units.ts";
+import { counted, withCommas } from "../lib/counted.ts";
+import type { BatchOverview } from "../lib/fleet/overview.ts";
+import { rowOf, type ResultRow } from "../lib/fleet/results/row.ts";
+import { addToTally, emptyTally } from "../lib/fleet/results/tally.ts";
+import { type FleetStore, taskStates } from "../lib/fleet/store.ts";
+import { dollars, oneLine } from "../lib/sink/style.ts";
+import { storeWords } from "./batchstore.ts";
+import { tableOf } from "./table.ts";
+
+const mostFaults = 20;
+
+/** The outcomes of a batch, its tasks that are not done, and the command that goes on. */
+export async function summaryLines(
+  store: FleetStore,
+  overview: BatchOverview,
+  options: { readonly store?: string },
+): Promise<string[]> {
+  const { id } = overview;
+  const byState = new Map(taskStates.map((state) => [state, emptyTally()]));
+  const whole = emptyTally();
+  const faults: ResultRow[] = [];
+  let notDone = 0;
+  for await (const result of store.results(id)) {
+    const row = rowOf(result);
+    addToTally(whole, row);
+    addToTally(byState.get(row.outcome) ?? whole, row);
+    if (row.outcome === "done" || row.error === undefined) continue;
+    notDone += 1;
+    if (faults.length < mostFaults) faults.push(row);
+  }
+  const rows = [...byState].flatMap(([state, { total, costUsd, durationMs }]) =>
+    total === 0 ? [] : [[state, withCommas(total), dollars(costUsd), formatElapsed(durationMs)]],
+  );
+  const all = ["total", withCommas(whole.total), dollars(whole.costUsd), formatElapsed(whole.durationMs)];
+  const table = tableOf([["OUTCOME", "TASKS", "COST", "TIME"], ...rows, all]).trimEnd();
+  const others =
+    notDone > faults.length ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}`] : [];
+  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, storeWords(options))];
+}
+
+function faultLine({ key, outcome, exit, error }: ResultRow): string {
+  return `${outcome}  ${key}: ${oneLine(error?.message ?? "", 200)}${exit === undefined ? "" : ` (exit ${exit})`}`;
+}
+
+/** The same would stop for the same reason. */
+const more: Readonly<Record<BatchOverview["state"], string>> = {
+  open: "",
+  over: "",
+  cancelled: "",
+  halted: " --keep-going",
+  budget: ", with a larger --max-cost or --max-tokens",
+};
+
+/** The commands that go on. */
+function nextLines({ id, counts, state }: BatchOverview, store: string): string[] {
+  const open = counts.waiting + counts.queued + counts.running;
+  const again = counts.failed + counts.poison + counts.cancelled + counts.skipped;
+  return [
+    ...(open > 0
+      ? [`To go on with ${counted(open, "task")}: koda batch run --resume ${id}${store}${more[state]}`]
+      : []),
+    ...(again > 0
+      ? [`To try again what did not work: koda batch retry ${id}${store} && koda batch run --resume ${id}${store}`]
+      : []),
+    ...(counts.limit > 0
+      ? [
+          `To go on where a limit was reached: koda batch retry ${id} --limits${store} && koda batch run --resume ${id}${store}`,
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,53 @@
+import type { BatchOverview } from "../lib/fleet/overview.ts";
+import { rest } from "../lib/fleet/reach.ts";
+import { exitOfBatch, isSettled, progressLine } from "./batchfigures.ts";
+import { Settlements } from "./batchsettlements.ts";
+import { openExistingBatches } from "./batchstore.ts";
+import { BatchReport, batchEnd } from "./batchreport.ts";
+import type { CommandOptions } from "./options.ts";
+import type { Stopper } from "./signals.ts";
+
+/** `koda batch watch`: a batch until it is over, and the exit code that its run would have. */
+export async function watchBatch(options: CommandOptions<"batch watch">, stopper: Stopper): Promise<number> {
+  const { signal } = stopper.controller;
+  await using store = await openExistingBatches(options);
+  const id = await store.find(options.id);
+  const settlements = new Settlements(store, id);
+  const report = await BatchReport.open({ json: options.json }, stopper.controller);
+  let seen = "";
+  for (let pauseMs = leastPauseMs; ; await pause(pauseMs, signal)) {
+    const startedAt = performance.now();
+    const overview = await store.overview(id);
+    if (seen === "") await report.event({ type: "batch.start", batch: id, total: overview.total });
+    const counts = JSON.stringify([overview.counts, overview.submittedAt]);
+    // A person sees the sums, and what goes wrong from now on.
+    if (seen === "" && report.isForPeople) await settlements.skip();
+    if (counts !== seen)
+      for await (const end of settlements.fresh())
+        if (!report.isForPeople || end.outcome !== "done") await report.event(end);
+    seen = counts;
+    // A large batch takes long to read, and must not be read all the time.
+    pauseMs = Math.max(leastPauseMs, 10 * (performance.now() - startedAt));
+    if (isSettled(overview)) {
+      const exit = await finish(overview, report);
+      signal.throwIfAborted();
+      return exit;
+    }
+    await report.show(overview);
+  }
+}
+
+const leastPauseMs = 500;
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await rest(ms, signal);
+  signal.throwIfAborted();
+}
+
+async function finish(overview: BatchOverview, report: BatchReport): Promise<number> {
+  const exit = exitOfBatch(overview);
+  if (report.isForPeople) await report.lines([progressLine(overview)]);
+  await report.event(batchEnd(overview, exit));
+  await report.finish();
+  return exit;
+}

@@ -1,0 +1,101 @@
+import type { TaskList } from "./tasklist.ts";
+import { Faults, shownJson } from "./faults.ts";
+import { listLines } from "./lines.ts";
+import { isRevision, repositoryOf } from "./places.ts";
+import type { RowReading } from "./row.ts";
+import { KodaError } from "../../errors.ts";
+
+type ListedRepository = { repo: string; ref?: string; written: string };
+
+/** One prompt for many repositories: a line is a URL or a path, then a ref if it is not the default branch. */
+export async function productOf(
+  bytes: Uint8Array,
+  {
+    name,
+    defaults,
+    prompt,
+    directory,
+    options,
+  }: Pick<RowReading, "directory" | "options"> & {
+    name: string;
+    defaults: string;
+    prompt: string;
+  },
+): Promise<TaskList> {
+  const faults = new Faults(name);
+  const repositories: ListedRepository[] = [];
+  for (const { line, text } of listLines(bytes, faults)) {
+    const [place = "", ref, ...more] = text.trim().split(/\s+/);
+    if (place.startsWith("#")) continue;
+    const found = repositoryOf(place, directory);
+    if ("problem" in found) faults.add(line, found.problem);
+    else if (more.length > 0 || (ref !== undefined && !isRevision(ref)))
+      faults.add(line, `${shownJson(text.trim())}: expected a repository, and perhaps a branch, a tag or a commit`);
+    else repositories.push({ repo: found.repo, written: place, ...(ref !== undefined && { ref }) });
+  }
+  faults.assertNone();
+  if (repositories.length === 0) throw new KodaError("usage", `There is no repository in ${name}: expected one a line`);
+  const shared = await options({});
+  if ("problems" in shared) throw new KodaError("usage", shared.problems.join("\n"));
+  const { provider, ...flags } = shared;
+  const keys = keysOf(repositories);
+  const group = provider ?? "default";
+  const tasks = repositories.map(({ repo, ref }, index) => {
+    const place = { repo, ...(ref !== undefined && { ref }) };
+    return { key: keys[index] ?? "", prompt, ...place, ...flags, after: [], group, labels: [] };
+  });
+  const written = repositories.map(({ written: place, ref }) => [place, ref ?? null]);
+  const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify([defaults, prompt, written])).digest("hex");
+  return { tasks, digest };
+}
+
+/** The last part of each address; where several have the same, as many parts as tell them apart, then the ref. */
+function keysOf(repositories: readonly ListedRepository[]): string[] {
+  const keys = repositories.map((each) => keyOf(each, 1));
+  for (const more of [2, 3, "ref"] as const) {
+    const uses = Map.groupBy(keys.keys(), (index) => (keys[index] ?? "").toLowerCase());
+    for (const indexes of uses.values()) {
+      if (indexes.length === 1) continue;
+      for (const index of indexes) {
+        const each = repositories[index];
+        if (each !== undefined) keys[index] = keyOf(each, more);
+      }
+    }
+  }
+  return numbered(keys);
+}
+
+const longestKey = 48;
+/** Room for a number. */
+const longestStart = longestKey - 6;
+
+function keyOf({ written, ref }: ListedRepository, parts: 1 | 2 | 3 | "ref"): string {
+  const names = written
+    .replace(/^[a-z][\w+.-]*:\/\//i, "")
+    .replace(/\.git\/?$|\/+$/, "")
+    .split(/[/:\\]/)
+    .filter((name) => name !== "" && name !== "." && name !== "..");
+  const wanted = [
+    ...names.slice(parts === "ref" ? -2 : -parts),
+    ...(parts === "ref" && ref !== undefined ? [ref] : []),
+  ];
+  const key = wanted.join("-").replace(/[^A-Za-z0-9._-]+/g, "-");
+  return (
+    key
+      .replace(/^[.-]+/, "")
+      .slice(-longestStart)
+      .replace(/^[.-]+/, "") || "repository"
+  );
+}
+
+/** The same repository twice is two tasks. A dot and a number behind a key would be an attempt of it. */
+function numbered(keys: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return keys.map((wanted) => {
+    const key = wanted.replace(/\.(\d+)$/, "-$1");
+    let unique = key;
+    for (let number = 2; taken.has(unique.toLowerCase()); number++) unique = `${key}-${number}`;
+    taken.add(unique.toLowerCase());
+    return unique;
+  });
+}

@@ -1,0 +1,33 @@
+import type { FleetTask } from "../task.ts";
+import { Faults } from "./faults.ts";
+import { checkKeys } from "./keys.ts";
+import { listLines, nothingIn } from "./lines.ts";
+import { checkOrder } from "./order.ts";
+import { readRow, type Row, type RowReading } from "./row.ts";
+
+/** `digest`: two lists with the same one have the same tasks, wherever they lie. */
+export type TaskList = { tasks: FleetTask[]; digest: string };
+
+/** A task list: one JSON object a line. Every mistake is named, and then there is no list. */
+export async function readTaskList(
+  bytes: Uint8Array,
+  { name, defaults, ...reading }: RowReading & { name: string; defaults: string },
+): Promise<TaskList> {
+  const faults = new Faults(name);
+  const hasher = new Bun.CryptoHasher("sha256").update(`${defaults}\n`);
+  const rows: Row[] = [];
+  for (const line of listLines(bytes, faults)) {
+    const row = await readRow(line, faults, reading);
+    if (row === undefined) continue;
+    rows.push(row);
+    hasher.update(JSON.stringify([line.text.trim(), row.task.prompt, row.task.schema ?? null]));
+  }
+  checkKeys(rows, faults);
+  checkOrder(
+    rows.map(({ line, task }) => ({ line, key: task.key, after: task.after })),
+    faults,
+  );
+  faults.assertNone();
+  if (rows.length === 0) throw nothingIn(name);
+  return { tasks: rows.map(({ task }) => task), digest: hasher.digest("hex") };
+}

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { taskStates, type TaskResult } from "../store.ts";
+import { keyPattern } from "../task.ts";
+
+const money = z.number().nonnegative();
+const count = z.int().nonnegative();
+const failure = z.object({ code: z.string(), message: z.string() });
+
+/** A line of results.jsonl: all that is known of a task, but for its patch. Fields may be added, never renamed. */
+export const resultRowSchema = z.object({
+  key: z.string().regex(keyPattern),
+  outcome: z.enum(taskStates),
+  exit: z.int().optional(),
+  error: failure.optional(),
+  attempts: z.array(
+    z.object({
+      number: count,
+      kind: z.string(),
+      host: z.string(),
+      exit: z.int().optional(),
+      error: failure.optional(),
+      started_at: z.string(),
+      ended_at: z.string().optional(),
+      cost_usd: money,
+      tokens: count,
+    }),
+  ),
+  cost_usd: money,
+  tokens: count,
+  duration_ms: money.optional(),
+  model: z.string().optional(),
+  session: z.string().optional(),
+  repo: z.string().optional(),
+  ref: z.string().optional(),
+  dir: z.string().optional(),
+  group: z.string(),
+  labels: z.array(z.string()),
+  branch: z.string().optional(),
+  commit: z.string().optional(),
+  patch: z.boolean(),
+  /** The `end` event of the run. */
+  end: z.record(z.string(), z.unknown()).optional(),
+});
+
+export type ResultRow = z.infer<typeof resultRowSchema>;
+
+export function rowOf(result: TaskResult): ResultRow {
+  const { key, task, state, attempts, spent, durationMs, session, result: end, hasPatch, published } = result;
+  // A superseded attempt says nothing about the task.
+  const last = attempts.findLast(({ kind }) => kind !== "superseded" && kind !== "open");
+  return {
+    key,
+    outcome: state,
+    exit: last?.exit,
+    error: last?.error,
+    attempts: attempts.map(attemptOf),
+    cost_usd: spent.costUsd,
+    tokens: spent.tokens,
+    duration_ms: durationMs,
+    model: modelOf(task.args),
+    session,
+    repo: task.repo,
+    ref: task.ref,
+    dir: task.dir,
+    group: task.group,
+    labels: [...task.labels],
+    branch: published?.branch,
+    commit: published?.commit,
+    patch: hasPatch,
+    end,
+  };
+}
+
+function attemptOf(attempt: TaskResult["attempts"][number]): ResultRow["attempts"][number] {
+  const { number, kind, host, exit, error, startedAt, endedAt, spent } = attempt;
+  return {
+    number,
+    kind,
+    host,
+    exit,
+    error,
+    started_at: new Date(startedAt).toISOString(),
+    ended_at: endedAt === undefined ? undefined : new Date(endedAt).toISOString(),
+    cost_usd: spent.costUsd,
+    tokens: spent.tokens,
+  };
+}
+
+const modelFlag = "--model=";
+
+function modelOf(args: readonly string[]): string | undefined {
+  return args.find((arg) => arg.startsWith(modelFlag))?.slice(modelFlag.length);
+}

@@ -1,0 +1,38 @@
+import { taskStates, type TaskState } from "../store.ts";
+import type { ResultRow } from "./row.ts";
+
+/** The sums of results. The counts add up to `total`. */
+export type Tally = {
+  total: number;
+  counts: Record<TaskState, number>;
+  costUsd: number;
+  tokens: number;
+  durationMs: number;
+};
+
+export function emptyTally(): Tally {
+  const counts = Object.fromEntries(taskStates.map((state) => [state, 0]));
+  // Object.fromEntries loses the names.
+  return { total: 0, counts: counts as Tally["counts"], costUsd: 0, tokens: 0, durationMs: 0 };
+}
+
+export function addToTally(tally: Tally, row: ResultRow): void {
+  tally.total += 1;
+  tally.counts[row.outcome] += 1;
+  tally.costUsd += row.cost_usd;
+  tally.tokens += row.tokens;
+  tally.durationMs += row.duration_ms ?? 0;
+}
+
+/** Not settled: nobody knows yet. */
+export const unsettledStates = ["waiting", "queued", "running"] as const satisfies readonly TaskState[];
+
+/**
+ * The exit code of a batch: 0 when all tasks are done, 5 when only limits were in the way, else 3. Undefined when there
+ * are tasks that are not settled, for whose sake the batch stopped.
+ */
+export function exitOfCounts(counts: Readonly<Record<TaskState, number>>): 0 | 3 | 5 | undefined {
+  if (counts.failed + counts.poison + counts.cancelled + counts.skipped > 0) return 3;
+  if (unsettledStates.some((state) => counts[state] > 0)) return undefined;
+  return counts.limit > 0 ? 5 : 0;
+}

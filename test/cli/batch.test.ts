@@ -1,0 +1,127 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { byKey, idIn, outcomesIn, rowsOf, runBatch, statusOf } from "../support/batch.ts";
+import { batches, database, makeRepository } from "../support/fleetplace.ts";
+import { koda, using } from "../support/koda.ts";
+import { call, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { configure, makePlace } from "../support/place.ts";
+
+test("a batch does its tasks, each in its own place, and says what became of each", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  await using server = await startModelServer((request) => {
+    const isFirst = request.lines.at(-1)?.role === "user";
+    return isFirst ? call("Write", { path: "new.txt", content: "new\n" }) : say("Written.");
+  });
+  const ran = await runBatch(place, server, [
+    { key: "a", repo: "../origin" },
+    { key: "b", repo },
+  ]);
+  expect(ran.exit, ran.stderr).toBe(0);
+  expect(outcomesIn(ran)).toEqual({ a: "done", b: "done" });
+  expect(ran.stderr).toContain("2 tasks");
+  const id = idIn(ran);
+  expect(await statusOf(place, id)).toMatchObject({ state: "over", total: 2, counts: { done: 2 } });
+  const rows = await rowsOf(place, id);
+  expect(rows.map(({ key, outcome, session, patch }) => [key, outcome, session, patch])).toEqual([
+    ["a", "done", `${id}.a`, true],
+    ["b", "done", `${id}.b`, true],
+  ]);
+  expect((await koda(place, ["batch", "results", id, "--format", "patches", "-o", "out"])).exit).toBe(0);
+  expect(readFileSync(join(place.project, "out/a.patch"), "utf8")).toContain("+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n");
+  expect(existsSync(join(batches(place), id))).toBe(false);
+  expect((await koda(place, ["__complete", "batches"])).stdout).toBe(`${id}\t2 tasks, over\n`);
+});
+
+test("one prompt for many repositories needs no list", async () => {
+  await using place = makePlace({ "task.md": "Fix it." });
+  makeRepository(place, { "a.txt": "one\n" }, "alpha");
+  const beta = makeRepository(place, { "b.txt": "two\n" }, "beta");
+  place.write("repos.txt", `# ours\n../alpha main\n\n${beta}\n`);
+  await using server = await startModelServer((request) => {
+    const isFirst = request.lines.at(-1)?.role === "user";
+    return isFirst ? call("Bash", { command: "ls" }) : say(request.lines.at(-1)?.text ?? "");
+  });
+  const list = ["--repos", "repos.txt", "--prompt", "task.md"];
+  const ran = await koda(place, ["batch", "run", ...list, "-j", "2", ...using(server)]);
+  expect([ran.exit, outcomesIn(ran)], ran.stderr).toEqual([0, { alpha: "done", beta: "done" }]);
+  const answers = (await rowsOf(place, idIn(ran))).map(({ key, ref, end }) => [key, ref, String(end?.["text"]).trim()]);
+  expect(answers).toEqual([
+    ["alpha", "main", expect.stringContaining("a.txt")],
+    ["beta", undefined, expect.stringContaining("b.txt")],
+  ]);
+});
+
+test("a list may come from a pipe, and its paths start in the current directory", async () => {
+  await using place = makePlace({ "p.md": "Do task=a." });
+  await using server = await startModelServer([say("Done.")]);
+  const stdin = '{"key":"a","prompt_file":"p.md"}';
+  const ran = await koda(place, ["batch", "run", "-", ...using(server)], { stdin });
+  expect([ran.exit, outcomesIn(ran)], ran.stderr).toEqual([0, { a: "done" }]);
+  expect(server.requests[0]?.raw).toContain("Do task=a.");
+});
+
+test("--json prints events, of which the last has the sums and the exit code", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(byKey({}));
+  const rows = [{ key: "a", options: { "fail-on": "no-change" } }, { key: "b" }, { key: "c", after: ["a"] }];
+  const ran = await runBatch(place, server, rows, ["--json", "--keep-going", "-j", "2"]);
+  const events = ran.stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { type: string; key?: string; outcome?: string });
+  expect(events[0]).toMatchObject({ type: "batch.start", total: 3 });
+  const ends = events.filter(({ type }) => type === "task.end");
+  expect(Object.fromEntries(ends.map(({ key, outcome }) => [key, outcome]))).toEqual({
+    a: "failed",
+    b: "done",
+    c: "skipped",
+  });
+  expect(ends).toHaveLength(3);
+  expect(events.at(-1)).toMatchObject({
+    type: "batch.end",
+    counts: { done: 1, failed: 1, limit: 0, poison: 0, cancelled: 0, skipped: 1 },
+    exit: 3,
+  });
+  expect(ran.exit).toBe(3);
+});
+
+test("a list with a mistake submits nothing", async () => {
+  await using place = makePlace();
+  const ran = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a" }, { key: "a" }]);
+  expect([ran.exit, ran.stdout]).toEqual([2, ""]);
+  expect(ran.stderr).toContain('tasks.jsonl:2: "key" "a": line 1 has it already');
+  expect((await koda(place, ["batch", "status", "--json"])).stdout).toBe("[]\n");
+});
+
+test("a budget in money needs a price before anything is submitted", async () => {
+  await using place = makePlace();
+  const ran = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a" }], ["--max-cost", "1"]);
+  expect(ran.exit).toBe(2);
+  expect(ran.stderr).toContain("price of");
+  const own = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a", options: { "max-cost": 1 } }]);
+  expect([own.exit, own.stderr]).toEqual([2, ran.stderr]);
+  expect((await koda(place, ["batch", "status", "--json"])).stdout).toBe("[]\n");
+});
+
+test("a task that may not go without the sandbox cannot say so, and the command line can", async () => {
+  await using place = makePlace();
+  configure(place, {});
+  await using server = await startModelServer(byKey({}));
+  const refused = await runBatch(place, server, [{ key: "a", options: { "no-sandbox": true } }]);
+  expect(refused.exit).toBe(2);
+  const ran = await runBatch(place, server, [{ key: "a" }], ["--no-sandbox"]);
+  expect(ran.exit, ran.stderr).toBe(0);
+});
+
+describe("refuses, with exit 10, a batch that is not there:", () => {
+  for (const verb of ["status", "watch", "cancel", "retry", "results"])
+    test(verb, async () => {
+      await using place = makePlace();
+      const { exit, stderr } = await koda(place, ["batch", verb, "nope"]);
+      expect([exit, stderr]).toEqual([10, 'koda: No batch "nope": see koda batch status\n']);
+      expect(existsSync(database(place))).toBe(false);
+    });
+});

@@ -1,0 +1,219 @@
+import { describe, expect, test } from "bun:test";
+import { KodaError } from "../../lib/errors.ts";
+import { readTaskList } from "../../lib/fleet/list/tasklist.ts";
+import { productOf } from "../../lib/fleet/list/product.ts";
+import { defaultFlags, openTaskOptions } from "../../cmd/taskoptions.ts";
+import { promptFileReader } from "../../lib/fleet/list/promptfile.ts";
+import { parseArguments } from "../../cmd/arguments.ts";
+import { makePlace } from "../support/place.ts";
+
+type Reading = { directory?: string; flags?: readonly string[]; noSandbox?: boolean };
+
+async function read(text: string | Uint8Array, { directory = "/lists", flags = [], noSandbox = false }: Reading = {}) {
+  const parsed = parseArguments("batch submit", ["tasks.jsonl", ...flags]);
+  const defaults = typeof parsed === "symbol" ? new Map() : defaultFlags({ ...parsed });
+  return await readTaskList(typeof text === "string" ? Buffer.from(text) : text, {
+    name: "tasks.jsonl",
+    directory,
+    defaults: flags.join(" "),
+    prompt: promptFileReader(directory),
+    options: openTaskOptions({ defaults, directory, noSandbox }),
+  });
+}
+
+async function refusal(text: string | Uint8Array, reading: Reading = {}): Promise<string> {
+  const error = await read(text, reading).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof KodaError)) throw new Error(`expected a refusal, not ${String(error)}`);
+  expect(error.code).toBe("usage");
+  return error.message;
+}
+
+const row = (more: Record<string, unknown> = {}) => JSON.stringify({ key: "a", prompt: "do it", ...more });
+
+test("a whole row becomes a task with absolute places and the flags of its own koda", async () => {
+  const text = row({
+    repo: "../project",
+    ref: "main",
+    dir: "packages/a",
+    options: { model: "openai/gpt-5", "max-cost": 1.5, "allow-write": ["shared"], "fail-on": "denied", timeout: "10m" },
+    labels: ["gpu"],
+    publish: { branch: "koda/a" },
+  });
+  const { tasks } = await read(text, { flags: ["--max-turns", "9", "--timeout", "5m"] });
+  expect(tasks).toEqual([
+    {
+      key: "a",
+      prompt: "do it",
+      repo: "/project",
+      ref: "main",
+      dir: "packages/a",
+      args: [
+        "--max-turns=9",
+        "--timeout=10m",
+        "--model=openai/gpt-5",
+        "--allow-write=/lists/shared",
+        "--fail-on=denied",
+      ],
+      maxCost: 1.5,
+      after: [],
+      group: "openai",
+      labels: ["gpu"],
+      publish: { branch: "koda/a" },
+    },
+  ]);
+});
+
+test("a task takes a flag of the command line back", async () => {
+  const flags = ["--allow-git", "--allow-net", "a.example,b.example"];
+  const text = `${row()}\n${row({ key: "b", options: { "allow-git": false, "allow-net": [] } })}`;
+  const [first, second] = (await read(text, { flags })).tasks;
+  expect(first?.args).toEqual(["--allow-git", "--allow-net=a.example", "--allow-net=b.example"]);
+  expect(second?.args).toEqual([]);
+});
+
+describe("a broken line is named", () => {
+  const rows: readonly (readonly [name: string, text: string | Uint8Array, ...parts: string[]])[] = [
+    ["no JSON", `${row()}\n{"key":`, "tasks.jsonl:2: the line is not valid JSON"],
+    ["no object", "[1]", "tasks.jsonl:1: [1]: expected an object"],
+    ["an unknown field", row({ promt: "x" }), 'tasks.jsonl:1: "promt": unknown field (did you mean "prompt"?)'],
+    ["no key", '{"prompt":"x"}', '"key" is missing: expected 1 to 48'],
+    ["a key with a slash", row({ key: "../a" }), '"key" "../a": expected 1 to 48 of the characters'],
+    ["a key that begins with a dot", row({ key: ".." }), '"key" "..": expected'],
+    ["a key that looks like a flag", row({ key: "-a" }), '"key" "-a": expected'],
+    ["a long key", row({ key: "x".repeat(49) }), "expected 1 to 48"],
+    ["a duplicate key", `${row()}\n\n${row()}`, 'tasks.jsonl:3: "key" "a": line 1 has it already'],
+    ["a key in another case", `${row()}\n${row({ key: "A" })}`, 'tasks.jsonl:2: "key" "A": it differs from "a"'],
+    ["a key like an attempt", `${row()}\n${row({ key: "a.2" })}`, 'what a later attempt of "a" is called'],
+    ["both prompts", row({ prompt_file: "x" }), '"prompt" and "prompt_file": expected one of them'],
+    ["no prompt", '{"key":"a"}', '"prompt" is missing: expected "prompt" or "prompt_file"'],
+    ["an empty prompt", row({ prompt: "  " }), '"prompt" "  ": expected a text that is not empty'],
+    ["a missing file", '{"key":"a","prompt_file":"gone.md"}', '"prompt_file" "gone.md": no such file'],
+    [
+      "an unknown option",
+      row({ options: { "max-turn": 3 } }),
+      '"options.max-turn": unknown option (did you mean "max-turns"?)',
+    ],
+    [
+      "an option of the batch",
+      row({ options: { session: "x" } }),
+      '"options.session": koda exec has it, but a task may not',
+    ],
+    ["no sandbox", row({ options: { "no-sandbox": true } }), "give it to koda batch run or koda worker"],
+    ["another project", row({ options: { cd: "/" } }), 'name a directory in "dir"'],
+    [
+      "a bad value",
+      row({ options: { "max-turns": "many" } }),
+      '"options": --max-turns "many": expected a positive integer',
+    ],
+    ["a bad switch", row({ options: { "allow-git": "yes" } }), '"options.allow-git" "yes": expected true or false'],
+    ["a bad choice", row({ options: { mode: "atuo" } }), '--mode "atuo": expected', '(did you mean "auto"?)'],
+    ["a URL for a host", row({ options: { "allow-net": ["http://a/"] } }), '"http://a/" is not a host pattern'],
+    ["a missing schema", row({ options: { "output-schema": "no.json" } }), 'Cannot use the schema "/lists/no.json"'],
+    ["needs", row({ options: { "verify-attempts": 2 } }), "--verify-attempts requires --verify"],
+    ["after nothing", row({ after: ["b"] }), '"after": there is no task "b"'],
+    ["after itself", row({ after: ["a"] }), '"after": "a" names itself'],
+    ["after something else", row({ after: "b" }), '"after" "b": expected a list of keys'],
+    ["publish without repo", row({ publish: { branch: "x" } }), '"publish" requires "repo"'],
+    [
+      "a bad branch",
+      row({ repo: "x", publish: { branch: "a..b" } }),
+      '"publish.branch" "a..b": git would refuse this name',
+    ],
+    ["another transport", row({ repo: "ext::sh -c id" }), '"repo": expected a URL', "not another transport"],
+    ["a flag for git", row({ repo: "--upload-pack=id" }), '"repo": expected a URL'],
+    ["a ref like a flag", row({ repo: "x", ref: "-x" }), '"ref" "-x": expected a branch'],
+    ["a ref alone", row({ ref: "main" }), '"ref" requires "repo"'],
+    ["out of the clone", row({ repo: "x", dir: "../y" }), '"dir" "../y": expected a directory below the clone'],
+    ["a bad label", row({ labels: ["a b"] }), '"labels" "a b": expected a list of labels'],
+    ["a bad group", row({ group: "" }), '"group" "": expected 1 to 64'],
+    ["no UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), "tasks.jsonl:1: the line is not UTF-8 text"],
+    ["10 MB", row({ prompt: "x".repeat(10_000_000) }), "tasks.jsonl:1: the line has 10 MiB: expected at most 4 MiB"],
+    ["an empty list", " \n\n", "There is no task in tasks.jsonl"],
+  ];
+  for (const [name, text, ...parts] of rows)
+    test(name, async () => {
+      const message = await refusal(text);
+      for (const part of parts) expect(message).toContain(part);
+      expect(message.length).toBeLessThan(1_000);
+    });
+});
+
+test("a password in a URL is not repeated", async () => {
+  const message = await refusal(row({ repo: "https://koda:hunter2@example.com/x" }));
+  expect(message).toContain("the URL has a password");
+  expect(message).not.toContain("hunter2");
+});
+
+test("a circle is printed", async () => {
+  const text = ["a", "b", "c"].map((key, at) => row({ key, after: [["b"], ["c"], ["a"]][at] })).join("\n");
+  expect(await refusal(text)).toContain("wait for each other: a → b → c → a");
+});
+
+test("all mistakes are named at once, in the order of the lines, and the number of those that are too many", async () => {
+  const message = await refusal(Array.from({ length: 30 }, () => "x").join("\n"));
+  expect(message).toStartWith("30 mistakes in the task list\ntasks.jsonl:1: ");
+  expect(message).toEndWith("\nand 10 more\nNothing was submitted.");
+});
+
+test("prompt and schema are read relative to the list", async () => {
+  await using place = makePlace({ "p.md": "from a file", "s.json": '{"type":"object"}' });
+  const text = '{"key":"a","prompt_file":"p.md","options":{"output-schema":"s.json"}}';
+  const { tasks } = await read(text, { directory: place.project });
+  expect(tasks[0]).toMatchObject({ prompt: "from a file", schema: { type: "object" }, args: [] });
+});
+
+test("10,000 rows are read in less than a second, and a chain of them is no circle", async () => {
+  const rows = Array.from({ length: 10_000 }, (_, at) =>
+    row({ key: `task-${at}`, after: at === 0 ? [] : [`task-${at - 1}`], options: { "max-turns": 5 } }),
+  );
+  const times: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const started = performance.now();
+    expect((await read(rows.join("\n"))).tasks).toHaveLength(10_000);
+    times.push(performance.now() - started);
+  }
+  expect(Math.min(...times)).toBeLessThan(1_000);
+});
+
+test("the digest is that of the content, wherever the list lies", async () => {
+  const digests = await Promise.all([
+    read(row({ dir: "x" }), { directory: "/a" }),
+    read(row({ dir: "x" }), { directory: "/b" }),
+    read(row({ dir: "y" }), { directory: "/a" }),
+    read(row({ dir: "x" }), { directory: "/a", flags: ["--max-turns", "3"] }),
+  ]);
+  const [one, same, other, flagged] = digests.map(({ digest }) => digest);
+  expect(one).toBe(same ?? "");
+  expect(new Set([one, other, flagged]).size).toBe(3);
+});
+
+test("repositories make a task each, with keys of their own", async () => {
+  const lines = [
+    "# ours",
+    "https://example.com/alpha/core.git",
+    "git@example.com:beta/core.git main",
+    "git@example.com:beta/core.git next",
+    "../tools v1.2",
+    "https://example.com/alpha/web.js",
+    "https://example.com/alpha/v1.2",
+  ];
+  const { tasks } = await productOf(Buffer.from(lines.join("\n")), {
+    name: "repos.txt",
+    directory: "/lists",
+    defaults: "",
+    prompt: "do it",
+    options: openTaskOptions({ defaults: new Map(), directory: "/lists", noSandbox: false }),
+  });
+  expect(tasks.map(({ key }) => key)).toEqual([
+    "alpha-core",
+    "beta-core-main",
+    "beta-core-next",
+    "tools",
+    "web.js",
+    "v1-2",
+  ]);
+  expect(tasks[3]).toMatchObject({ repo: "/tools", ref: "v1.2", prompt: "do it", group: "default" });
+});
