@@ -17,7 +17,7 @@ const idleMs = 20_000;
 /** As often as a worker asks that has waited for some time. */
 const pollMs = 3_000;
 
-/** The store of batches alone, without processes of tasks, of this machine and in PostgreSQL, which waits for its disk. */
+/** Both stores of batches, without processes of tasks. PostgreSQL waits for its disk at each commit. */
 export async function measure(): Promise<Figure[]> {
   return [...(await measureLocal()), ...(await measureRemote())];
 }
