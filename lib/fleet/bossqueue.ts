@@ -72,7 +72,6 @@ export class BossQueue implements TaskQueue {
   async open(rows: Rows, batch: string, leaseMs: number): Promise<void> {
     assertLease(leaseMs);
     await reopenQueues(rows, batch);
-    await this.clear(rows, batch);
   }
 
   async push(rows: Rows, batch: string, tasks: readonly QueuedTask[], leaseMs: number): Promise<void> {
