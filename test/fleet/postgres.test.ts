@@ -137,6 +137,26 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     expect(await carryOutAll(store, batch)).toEqual(["a"]);
   });
 
+  test("a task that is to be tried again while another one halts the batch is not left in the queue", async () => {
+    const url = await server.create();
+    await using stores = await openMany(url, 2);
+    const [one, other] = stores.all;
+    if (one === undefined || other === undefined) throw new Error("two stores were opened");
+    const batches = Array.from({ length: 60 }, newBatchId);
+    for (const batch of batches) {
+      await one.submit(batch, defaults, [task("again"), task("halts")]);
+      const [again, halts] = [await one.claim(worker(), batch), await other.claim(worker(), batch)];
+      if (!isClaim(again) || !isClaim(halts)) throw new Error("no claim");
+      await Promise.all([one.end(again, exit(1)), other.end(halts, exit(3))]);
+    }
+    await using sql = new SQL(url, { max: 1 });
+    expect([...(await sql`SELECT name, data FROM koda_boss.job WHERE state < 'completed'`)]).toEqual([]);
+    for (const batch of batches) {
+      expect(await one.retry(batch, { outcomes: ["failed"] })).toBe(1);
+      expect((await carryOutAll(other, batch)).sort()).toEqual(["again", "halts"]);
+    }
+  });
+
   test("a lease that pg-boss cannot keep is refused", async () => {
     await using store = await openWorker(await server.create());
     const submitted = store.submit(newBatchId(), { ...defaults, leaseMs: 5000 }, [task("a")]);
