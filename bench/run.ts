@@ -34,6 +34,7 @@ const benches = {
   classify: () => import("./classify.ts"),
   fleetwork: () => import("./fleetwork.ts"),
   install: () => import("./install.ts"),
+  fleet: () => import("./fleet.ts"),
 } satisfies Record<string, () => Promise<{ measure(floors: string): Promise<Figure[]> }>>;
 
 const chosen = process.argv.slice(2);

@@ -3,10 +3,18 @@ import { z } from "zod";
 import { formatDuration } from "../config/units.ts";
 import { KodaError } from "../errors.ts";
 import { visibleLine } from "../visible.ts";
+import {
+  addQueue,
+  closeQueues,
+  forgetOldQueues,
+  type LabelledQueue,
+  queuesOf,
+  reopenQueues,
+  suitable,
+} from "./batchqueues.ts";
 import { queueNameOf } from "./bossnames.ts";
 import type { Connections } from "./connections.ts";
 import type { FleetDatabase, Rows, SqlValue } from "./database.ts";
-import { forgetOldQueues, lockQueues } from "./oldqueues.ts";
 import { rowsOf } from "./postgres.ts";
 import { isOutage } from "./postgreserror.ts";
 import type { QueuedTask, Taken, TaskQueue } from "./queue.ts";
@@ -37,6 +45,8 @@ const superviseSeconds = 5;
 
 const clearedAtOnce = 1000;
 
+const manyTasks = 500;
+
 type BossOptions = {
   /** pg-boss uses these for itself: in a transaction it would wait for a connection that the transaction has. */
   connections: Connections;
@@ -61,9 +71,7 @@ export class BossQueue implements TaskQueue {
 
   async open(rows: Rows, batch: string, leaseMs: number): Promise<void> {
     assertLease(leaseMs);
-    await lockQueues(rows, batch);
-    await rows.all("UPDATE batch_queue SET closed_at = NULL WHERE batch = $1", [batch]);
-    await this.clear(rows, batch);
+    await reopenQueues(rows, batch);
   }
 
   async push(rows: Rows, batch: string, tasks: readonly QueuedTask[], leaseMs: number): Promise<void> {
@@ -74,15 +82,14 @@ export class BossQueue implements TaskQueue {
       name: queueNameOf(batch, task.labels),
     }));
     for (const [name, queued] of Map.groupBy(ordered, (task) => task.name)) {
-      const isNew = await rows.all(
-        "INSERT INTO batch_queue (batch, name, labels) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING RETURNING name",
-        [batch, name, JSON.stringify(queued[0]?.labels ?? [])],
-      );
+      const isNew = await addQueue(rows, batch, { name, labels: queued[0]?.labels ?? [] });
       // This is not undone with the transaction, and an empty queue is no harm.
-      if (isNew.length > 0) await boss.createQueue(name, queueOptions);
+      if (isNew) await boss.createQueue(name, queueOptions);
       const jobs = queued.map((task) => jobOf(task, leaseMs));
       await boss.insert(name, jobs, { db: bossDatabase(rows) });
     }
+    // Until it knows how many there are, PostgreSQL looks for a task by its state, among all that are queued.
+    if (tasks.length >= manyTasks) await rows.all("ANALYZE batch_task");
   }
 
   async take(
@@ -137,7 +144,7 @@ export class BossQueue implements TaskQueue {
   }
 
   async close(rows: Rows, batch: string): Promise<void> {
-    await rows.all("UPDATE batch_queue SET closed_at = $2 WHERE batch = $1 AND closed_at IS NULL", [batch, Date.now()]);
+    await closeQueues(rows, batch);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -189,10 +196,19 @@ export class BossQueue implements TaskQueue {
       superviseIntervalSeconds: superviseSeconds,
       monitorIntervalSeconds: superviseSeconds,
       maintenanceIntervalSeconds: 10 * 60,
+      // Jobs that wait for others are koda's own affair, and the state of the database that of its owner.
+      flowIntervalSeconds: day,
+      monitorVacuum: false,
     });
     boss.on("error", this.#note);
     boss.on("warning", this.#note);
-    await boss.start();
+    try {
+      await boss.start();
+    } catch (error) {
+      // Some of its timers may run already.
+      await boss.stop({ graceful: false, close: false }).catch(() => {});
+      throw error;
+    }
     // Not awaited: a transaction may be waiting for this start.
     if (supervises) forgetOldQueues(this.#database, (name) => boss.deleteQueue(name)).catch(this.#note);
     return boss;
@@ -204,22 +220,6 @@ export class BossQueue implements TaskQueue {
     this.#noted = problem.message;
     this.#options.note(`The queue of batches: ${visibleLine(problem.message)}`);
   };
-}
-
-type LabelledQueue = { name: string; labels: readonly string[] };
-
-const labelsSchema = z.array(z.string());
-
-/** Those that need most labels first: not every worker has them. */
-async function queuesOf(rows: Rows, batch: string): Promise<LabelledQueue[]> {
-  const sql = "SELECT name, labels FROM batch_queue WHERE batch = $1";
-  const stored = await rows.all<{ name: string; labels: string }>(sql, [batch]);
-  const queues = stored.map(({ name, labels }) => ({ name, labels: labelsSchema.parse(JSON.parse(labels)) }));
-  return queues.sort((a, b) => b.labels.length - a.labels.length);
-}
-
-function suitable(queues: readonly LabelledQueue[], labels: readonly string[]): LabelledQueue[] {
-  return queues.filter((queue) => queue.labels.every((label) => labels.includes(label)));
 }
 
 /** In the order of the list, since they are all created at the same moment. Clocks differ, so a wait is a duration. */

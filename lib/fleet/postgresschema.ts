@@ -8,8 +8,8 @@ import { first } from "./rows.ts";
 const postgresTypes: ColumnTypes = { real: "DOUBLE PRECISION", bytes: "BYTEA", end: "" };
 
 /**
- * The queues of pg-boss that a batch has, one for each set of labels; `closed_at` is when nothing was left for them. And
- * the last transaction of each client, by which it can tell if it was committed.
+ * The queues of pg-boss that a batch has, one for each set of labels; `closed_at` is when nothing was left for them.
+ * And the last transaction of each client, by which it can tell if it was committed.
  */
 const ownTables = `
   CREATE TABLE batch_queue (

@@ -68,17 +68,18 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     const url = await server.create();
     await using relay = await startRelay(`${server.directory}/.s.PGSQL.5432`);
     await using direct = await openWorker(url);
-    await using store = await openWorker(throughRelay(url, relay.port));
+    const notes: string[] = [];
+    await using store = await openWorker(throughRelay(url, relay.port), { note: (text) => void notes.push(text) });
     const batch = await submit([direct], tasks(1));
     const claim = await store.claim(worker(), batch);
     if (!isClaim(claim)) throw new Error("no claim");
 
-    relay.loseAnswers();
+    // With the byte that ends a statement: transactions begin as READ COMMITTED.
+    relay.cutAfter("COMMIT\0");
     const ended = store.end(claim, exit(0));
-    // The server is told at once; the worker finds out when it can ask.
-    const again = setInterval(() => relay.repair(), 500);
+    await until(() => notes.length > 0);
+    relay.repair();
     expect(await ended).toEqual({ kind: "settled", outcome: "done" });
-    clearInterval(again);
     const [result] = await resultsOf(direct, batch);
     expect(result?.attempts.map(({ kind }) => kind)).toEqual(["settled"]);
   });
@@ -134,6 +135,26 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     await until(async () => !(await queues()).includes(`${batch}/gpu`));
     expect(await store.retry(batch, { outcomes: ["failed"] })).toBe(1);
     expect(await carryOutAll(store, batch)).toEqual(["a"]);
+  });
+
+  test("a task that is to be tried again while another one halts the batch is not left in the queue", async () => {
+    const url = await server.create();
+    await using stores = await openMany(url, 2);
+    const [one, other] = stores.all;
+    if (one === undefined || other === undefined) throw new Error("two stores were opened");
+    const batches = Array.from({ length: 60 }, newBatchId);
+    for (const batch of batches) {
+      await one.submit(batch, defaults, [task("again"), task("halts")]);
+      const [again, halts] = [await one.claim(worker(), batch), await other.claim(worker(), batch)];
+      if (!isClaim(again) || !isClaim(halts)) throw new Error("no claim");
+      await Promise.all([one.end(again, exit(1)), other.end(halts, exit(3))]);
+    }
+    await using sql = new SQL(url, { max: 1 });
+    expect([...(await sql`SELECT name, data FROM koda_boss.job WHERE state < 'completed'`)]).toEqual([]);
+    for (const batch of batches) {
+      expect(await one.retry(batch, { outcomes: ["failed"] })).toBe(1);
+      expect((await carryOutAll(other, batch)).sort()).toEqual(["again", "halts"]);
+    }
   });
 
   test("a lease that pg-boss cannot keep is refused", async () => {
