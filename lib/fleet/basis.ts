@@ -1,5 +1,6 @@
-import { copyFileSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, lstatSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { errnoOf } from "../errors.ts";
 import { GitError, runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
 import type { Mirror } from "./mirror.ts";
 
@@ -29,11 +30,12 @@ export class Basis {
 
   /** The tree as it is now, as an object of git. */
   async writeTree(signal: AbortSignal): Promise<string> {
-    // A file that cannot be read, or a repository without a commit, is left out.
-    const { exitCode, complaint } = await tryGit(this.#run(signal), ["add", "--all", "--ignore-errors", "--", "."]);
+    const run = this.#run(signal);
+    // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
+    const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
     if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
       throw new GitError(`git add failed with exit code ${exitCode}: ${complaint.trim()}`);
-    return textOf(await runGit(this.#run(signal), ["write-tree"]));
+    return textOf(await runGit(run, ["write-tree"]));
   }
 
   /** Changes the tree. Throws GitError when the patch does not fit, and then changes nothing. */
@@ -54,6 +56,34 @@ export class Basis {
   #run(signal: AbortSignal): GitRun {
     return { git: this.#git, directory: this.directory, workTree: this.#root, cwd: this.#root, signal };
   }
+}
+
+const addCommand = ["add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"];
+
+/**
+ * git would run `git status` in each submodule, which obeys the settings that it finds there, and those may be the
+ * task's own. So submodules stay as they are, unless they are removed. Names are bytes: git knows no encoding.
+ */
+async function pathsBesideSubmodules(run: GitRun): Promise<Uint8Array> {
+  const listed = Buffer.from(await runGit(run, ["ls-files", "-z", "--stage"])).toString("latin1");
+  const names = listed.split("\0").flatMap((line) => /^160000 \w+ \d\t([^]*)$/.exec(line)?.[1] ?? []);
+  const root = Buffer.from(`${run.workTree}/`).toString("latin1");
+  const isLeft = (name: string) => isDirectory(Buffer.from(root + name, "latin1"));
+  const [gone, left] = [names.filter((name) => !isLeft(name)), names.filter(isLeft)];
+  if (gone.length > 0) await runGit(run, ["update-index", "-z", "--force-remove", "--stdin"], zeroEnded(gone));
+  return zeroEnded([".", ...left.map((name) => `:(exclude,literal)${name}`)]);
+}
+
+function isDirectory(path: Buffer): boolean {
+  try {
+    return lstatSync(path).isDirectory();
+  } catch (error) {
+    return errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR";
+  }
+}
+
+function zeroEnded(names: readonly string[]): Uint8Array {
+  return Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
 }
 
 const patchCommand = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];

@@ -1,0 +1,40 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { workAt } from "../support/machine.ts";
+import { call, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+test("the settings of a repository that a task makes in a submodule run nothing outside of the sandbox", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const commit = git(place, repo, "rev-parse", "HEAD").trim();
+  for (const name of ["sub", "gone"])
+    git(place, repo, "update-index", "--add", "--cacheinfo", `160000,${commit},${name}`);
+  // Not UTF-8, as a name in a repository may be.
+  const odd = Buffer.concat([Buffer.from(`160000 ${commit}\tsub`), Buffer.from([0xff, 0])]);
+  Bun.spawnSync(["git", "update-index", "-z", "--index-info"], { cwd: repo, env: place.env, stdin: odd });
+  git(place, repo, "commit", "--quiet", "--message=submodules");
+  const ran = join(place.home, "ran");
+  const command = `rm -r gone; echo b > b; for sub in sub "$(printf 'sub\\377')"; do (
+    cd "$sub" && git init -q && echo x > x && echo '* filter=bad' > .gitattributes && git add x &&
+    git -c user.name=x -c user.email=x@y.z commit -qm x && git config filter.bad.clean "touch '${ran}'; cat" &&
+    touch -d 2001-01-01 x && echo made); done`;
+  const wait = `until [ -e sub/ready ]; do sleep 0.02; done`;
+  await using server = await startModelServer([
+    call("Bash", { command: `${command}; touch sub/ready; sleep 30`, background: true, description: "Set a trap" }),
+    call("Bash", { command: wait, description: "Wait" }),
+    call("Glob", { pattern: "*" }),
+    call("Bash", { command: "sleep 1", description: "Wait" }),
+    say("Done."),
+  ]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  await workAt(place, store, { batch, checkpointMs: 0 });
+  expect((await resultsOf(store, batch)).a?.state).toBe("done");
+  expect(existsSync(ran)).toBe(false);
+  const patch = new TextDecoder().decode(await store.patch(batch, "a"));
+  expect([...patch.matchAll(/^diff --git a\/(.*) b\//gm)].map(([, name]) => name)).toEqual(["b", "gone"]);
+});
