@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
 import { unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
@@ -94,6 +94,8 @@ export function workDirectory({ root, isOwn }: WorkPlace, { dir }: FleetTask): s
   const real = unlessRefused(() => realpathSync(join(root, dir)));
   if (real === undefined || !statSync(real).isDirectory()) throw wrong("there is no such directory");
   if (!isBelow(real, root)) throw wrong("a symbolic link leads out of it");
+  // There a command could write, as in every work directory, to what clones share.
+  if (relative(root, real).split("/").includes(".git")) throw wrong("a symbolic link leads into .git");
   return real;
 }
 

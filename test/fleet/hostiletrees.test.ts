@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
@@ -37,4 +37,43 @@ test("the settings of a repository that a task makes in a submodule run nothing 
   expect(existsSync(ran)).toBe(false);
   const patch = new TextDecoder().decode(await store.patch(batch, "a"));
   expect([...patch.matchAll(/^diff --git a\/(.*) b\//gm)].map(([, name]) => name)).toEqual(["b", "gone"]);
+});
+
+test.each([
+  [".git", "link"],
+  ["a/../.git/objects", "link"],
+  [".git", "link/refs"],
+  ["/tmp", "link"],
+])("a link of the repository to %s, with the directory %s, is no place to work in", async (target, dir) => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a/b": "b\n" });
+  symlinkSync(target, join(repo, "link"));
+  git(place, repo, "add", "link");
+  git(place, repo, "commit", "--quiet", "--message=link");
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, dir })]);
+  await workAt(place, store, { batch });
+  expect(server.requests).toHaveLength(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect(state).toBe("failed");
+  expect(attempts?.[0]?.error?.message).toContain(`Cannot work in "${dir}" of the repository: a symbolic link leads`);
+});
+
+test.each([
+  ["main~1", "one\n"],
+  ["HEAD^", "one\n"],
+  ["main", "two\n"],
+])("a task may begin at %s", async (ref, text) => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  await Bun.write(join(repo, "a.txt"), "two\n");
+  git(place, repo, "commit", "--all", "--quiet", "--message=second");
+  await using server = await startModelServer([call("Read", { path: "a.txt" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, ref })]);
+  await workAt(place, store, { batch });
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.[0]?.error]).toEqual(["done", undefined]);
+  expect(server.requests[1]?.lines.at(-1)?.text).toContain(text.trim());
 });
