@@ -1,7 +1,8 @@
 import { copyFileSync, lstatSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../errors.ts";
-import { GitError, runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
+import { GitError, runGit, streamGit, tryGit, type Git, type GitRun } from "../git/program.ts";
+import { AttemptFailure } from "./failure.ts";
 import type { Mirror } from "./mirror.ts";
 
 /**
@@ -22,10 +23,20 @@ export class Basis {
     this.#root = root;
   }
 
-  /** Everything in the tree that differs, new files too, without what the repository ignores. For `git apply`. */
+  /**
+   * Everything in the tree that differs, new files too, without what the repository ignores. For `git apply`. Throws an
+   * AttemptFailure when the store could not take it.
+   */
   async patch(signal: AbortSignal): Promise<Uint8Array> {
     const tree = await this.writeTree(signal);
-    return await runGit(this.#run(signal), [...patchCommand, this.base, tree]);
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const piece of streamGit(this.#run(signal), [...patchCommand, this.base, tree])) {
+      size += piece.length;
+      assertPatchSize(size);
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces);
   }
 
   /** The tree as it is now, as an object of git. */
@@ -84,6 +95,15 @@ function isDirectory(path: Buffer): boolean {
 
 function zeroEnded(names: readonly string[]): Uint8Array {
   return Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
+}
+
+const mostMebibytes = 64;
+
+/** A database takes no value of any size, and would be busy with one for minutes. */
+export function assertPatchSize(bytes: number): void {
+  if (bytes <= mostMebibytes * 1024 * 1024) return;
+  const advice = "let .gitignore name what is built or downloaded";
+  throw new AttemptFailure("patch", `The changes are larger than ${mostMebibytes} MiB, which is the most: ${advice}`);
 }
 
 const patchCommand = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];

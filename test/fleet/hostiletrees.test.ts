@@ -77,3 +77,21 @@ test.each([
   expect([state, attempts?.[0]?.error]).toEqual(["done", undefined]);
   expect(server.requests[1]?.lines.at(-1)?.text).toContain(text.trim());
 });
+
+test("changes that no store could take fail the task, and only that", async () => {
+  await using place = makePlace();
+  const command = "head -c 70M /dev/urandom > big";
+  await using server = await startModelServer(({ raw, lines }) =>
+    raw.includes("Do a") && lines.at(-1)?.role === "user"
+      ? call("Bash", { command, description: "Download" })
+      : say("Done."),
+  );
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" }), taskOf(server, { key: "b" })]);
+  const { end } = await workAt(place, store, { batch });
+  const { a, b } = await resultsOf(store, batch);
+  expect([end.exit, a?.state, b?.state]).toEqual([0, "failed", "done"]);
+  expect(a?.attempts.map(({ exit, error }) => [exit, error?.code])).toEqual([[3, "patch"]]);
+  expect(a?.attempts[0]?.error?.message).toContain("larger than 64 MiB");
+  expect([a?.hasPatch, a?.result?.["status"]]).toEqual([false, "done"]);
+});
