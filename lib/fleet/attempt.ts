@@ -2,6 +2,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../errors.ts";
 import type { LogTransfer } from "../session/transfer.ts";
+import { GitError } from "../git/program.ts";
 import { assertPatchSize } from "./basis.ts";
 import { type Beginning, beginAttempt } from "./beginning.ts";
 import { Checkpointing } from "./checkpointing.ts";
@@ -180,9 +181,9 @@ export class TaskAttempt {
     try {
       return { ...end, patch: await this.#patch(place) };
     } catch (error) {
-      if (!(error instanceof AttemptFailure) || error.code !== "patch") throw error;
-      this.#context.note(error.message);
-      return end.exit === 0 ? { ...end, ...endOfFailure(error) } : end;
+      const failure = patchFailure(error);
+      this.#context.note(failure.message);
+      return end.exit === 0 ? { ...end, ...endOfFailure(failure) } : end;
     }
   }
 
@@ -245,6 +246,13 @@ export class TaskAttempt {
     writeFileSync(file, JSON.stringify(schema));
     return file;
   }
+}
+
+/** Whatever git does not understand in a tree, a task has put there; a full disk it has not. */
+function patchFailure(error: unknown): AttemptFailure {
+  if (error instanceof AttemptFailure && error.code === "patch") return error;
+  if (!(error instanceof GitError) || endOfFailure(error).kind === "fault") throw error;
+  return new AttemptFailure("patch", `The changes cannot be read: ${error.message}`, error);
 }
 
 const patchLimitMs = 10 * 60_000;

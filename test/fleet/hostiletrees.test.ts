@@ -95,3 +95,40 @@ test("changes that no store could take fail the task, and only that", async () =
   expect(a?.attempts[0]?.error?.message).toContain("larger than 64 MiB");
   expect([a?.hasPatch, a?.result?.["status"]]).toEqual([false, "done"]);
 });
+
+test.each([
+  [
+    "a text in another encoding than it says",
+    "echo '* working-tree-encoding=UTF-16' > .gitattributes",
+    /BOM is required/,
+  ],
+  ["a named pipe", "mkfifo .gitignore", /named pipe/],
+])("%s that a task leaves fails it with a reason, and is not tried again", async (_, command, reason) => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  await using server = await startModelServer([
+    call("Bash", { command: `${command}; touch a.txt`, description: "Set a trap" }),
+    say("Done."),
+  ]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.length, attempts?.[0]?.error?.code]).toEqual(["failed", 1, "patch"]);
+  expect(attempts?.[0]?.error?.message).toMatch(reason);
+});
+
+test("a task that changes nothing has no patch", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  await using server = await startModelServer(() => say("Done."));
+  await using store = openStoreOf(place);
+  const tasks = [{ key: "clone", repo }, { key: "empty" }, { key: "own", dir: place.project }];
+  const batch = await submit(
+    store,
+    tasks.map((task) => taskOf(server, task)),
+  );
+  await workAt(place, store, { batch });
+  const results = Object.values(await resultsOf(store, batch));
+  expect(results.map(({ state, hasPatch }) => [state, hasPatch])).toEqual(tasks.map(() => ["done", false]));
+});
