@@ -1,7 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { unlessRefused } from "../errors.ts";
 import type { LogTransfer } from "../session/transfer.ts";
+import { GitError } from "../git/program.ts";
+import { assertPatchSize } from "./basis.ts";
 import { type Beginning, beginAttempt } from "./beginning.ts";
 import { Checkpointing } from "./checkpointing.ts";
 import { type ChildEnd, runChild } from "./child.ts";
@@ -157,11 +159,13 @@ export class TaskAttempt {
 
   async #endOf({ end, failure }: ChildEnd, isOutOfBudget: boolean, place: WorkPlace): Promise<Ended> {
     if (end?.exit !== 0 && this.#context.stop.aborted) return this.#stopped();
-    const about = { spent: this.#spent, session: place.session, patch: await this.#patch(place) };
-    if (end === undefined)
-      return { ...about, exit: 70, kind: "exit", error: { code: "killed", message: this.#masks.text(failure) } };
+    const about = { spent: this.#spent, session: place.session };
+    if (end === undefined) {
+      const error = { code: "killed", message: this.#masks.text(failure) };
+      return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, place);
+    }
     const { code, message = "", retry_at: retryAt } = end.error ?? {};
-    return {
+    const ended: Ended = {
       ...about,
       exit: end.exit,
       kind: isOutOfBudget ? "budget" : kindOfExit(end.exit),
@@ -169,6 +173,18 @@ export class TaskAttempt {
       ...(retryAt !== undefined && { retryAt: Date.parse(retryAt) }),
       result: this.#resultOf(end),
     };
+    return await this.#withPatch(ended, place);
+  }
+
+  /** Without the changes nothing is done; an attempt that has failed keeps its own reason. */
+  async #withPatch(end: Ended, place: WorkPlace): Promise<Ended> {
+    try {
+      return { ...end, patch: await this.#patch(place) };
+    } catch (error) {
+      const failure = patchFailure(error);
+      this.#context.note(failure.message);
+      return end.exit === 0 ? { ...end, ...endOfFailure(failure) } : end;
+    }
   }
 
   /** koda's own account of the run is kept always; the model's words as far as the batch allows. */
@@ -194,7 +210,9 @@ export class TaskAttempt {
   async #patch(place: WorkPlace): Promise<Uint8Array> {
     // Also of an attempt that ends while the worker is told to stop.
     const patch = await place.basis?.patch(AbortSignal.timeout(patchLimitMs));
-    const written = patch ?? unlessRefused(() => new Uint8Array(readFileSync(patchFile(place))));
+    if (patch !== undefined) return this.#masks.patch(patch);
+    assertPatchSize(unlessRefused(() => statSync(patchFile(place)).size) ?? 0);
+    const written = unlessRefused(() => new Uint8Array(readFileSync(patchFile(place))));
     return this.#masks.patch(written ?? new Uint8Array());
   }
 
@@ -228,6 +246,13 @@ export class TaskAttempt {
     writeFileSync(file, JSON.stringify(schema));
     return file;
   }
+}
+
+/** Whatever git does not understand in a tree, a task has put there; a full disk it has not. */
+function patchFailure(error: unknown): AttemptFailure {
+  if (error instanceof AttemptFailure && error.code === "patch") return error;
+  if (!(error instanceof GitError) || endOfFailure(error).kind === "fault") throw error;
+  return new AttemptFailure("patch", `The changes cannot be read: ${error.message}`, error);
 }
 
 const patchLimitMs = 10 * 60_000;

@@ -1,6 +1,8 @@
-import { copyFileSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, lstatSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { GitError, runGit, tryGit, type Git, type GitRun } from "../git/program.ts";
+import { errnoOf } from "../errors.ts";
+import { GitError, runGit, streamGit, tryGit, type Git, type GitRun } from "../git/program.ts";
+import { AttemptFailure } from "./failure.ts";
 import type { Mirror } from "./mirror.ts";
 
 /**
@@ -21,19 +23,30 @@ export class Basis {
     this.#root = root;
   }
 
-  /** Everything in the tree that differs, new files too, without what the repository ignores. For `git apply`. */
+  /**
+   * Everything in the tree that differs, new files too, without what the repository ignores. For `git apply`. Throws an
+   * AttemptFailure when the store could not take it.
+   */
   async patch(signal: AbortSignal): Promise<Uint8Array> {
     const tree = await this.writeTree(signal);
-    return await runGit(this.#run(signal), [...patchCommand, this.base, tree]);
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const piece of streamGit(this.#run(signal), [...patchCommand, this.base, tree])) {
+      size += piece.length;
+      assertPatchSize(size);
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces);
   }
 
   /** The tree as it is now, as an object of git. */
   async writeTree(signal: AbortSignal): Promise<string> {
-    // A file that cannot be read, or a repository without a commit, is left out.
-    const { exitCode, complaint } = await tryGit(this.#run(signal), ["add", "--all", "--ignore-errors", "--", "."]);
+    const run = this.#run(signal);
+    // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
+    const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
     if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
       throw new GitError(`git add failed with exit code ${exitCode}: ${complaint.trim()}`);
-    return textOf(await runGit(this.#run(signal), ["write-tree"]));
+    return textOf(await runGit(run, ["write-tree"]));
   }
 
   /** Changes the tree. Throws GitError when the patch does not fit, and then changes nothing. */
@@ -54,6 +67,43 @@ export class Basis {
   #run(signal: AbortSignal): GitRun {
     return { git: this.#git, directory: this.directory, workTree: this.#root, cwd: this.#root, signal };
   }
+}
+
+const addCommand = ["add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"];
+
+/**
+ * git would run `git status` in each submodule, which obeys the settings that it finds there, and those may be the
+ * task's own. So submodules stay as they are, unless they are removed. Names are bytes: git knows no encoding.
+ */
+async function pathsBesideSubmodules(run: GitRun): Promise<Uint8Array> {
+  const listed = Buffer.from(await runGit(run, ["ls-files", "-z", "--stage"])).toString("latin1");
+  const names = listed.split("\0").flatMap((line) => /^160000 \w+ \d\t([^]*)$/.exec(line)?.[1] ?? []);
+  const root = Buffer.from(`${run.workTree}/`).toString("latin1");
+  const isLeft = (name: string) => isDirectory(Buffer.from(root + name, "latin1"));
+  const [gone, left] = [names.filter((name) => !isLeft(name)), names.filter(isLeft)];
+  if (gone.length > 0) await runGit(run, ["update-index", "-z", "--force-remove", "--stdin"], zeroEnded(gone));
+  return zeroEnded([".", ...left.map((name) => `:(exclude,literal)${name}`)]);
+}
+
+function isDirectory(path: Buffer): boolean {
+  try {
+    return lstatSync(path).isDirectory();
+  } catch (error) {
+    return errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR";
+  }
+}
+
+function zeroEnded(names: readonly string[]): Uint8Array {
+  return Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
+}
+
+const mostMebibytes = 64;
+
+/** A database takes no value of any size, and would be busy with one for minutes. */
+export function assertPatchSize(bytes: number): void {
+  if (bytes <= mostMebibytes * 1024 * 1024) return;
+  const advice = "let .gitignore name what is built or downloaded";
+  throw new AttemptFailure("patch", `The changes are larger than ${mostMebibytes} MiB, which is the most: ${advice}`);
 }
 
 const patchCommand = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];

@@ -11,6 +11,7 @@ const failures = {
   disk: { exit: 10, kind: "fault" },
   repository: { exit: 1, kind: "exit" },
   publish: { exit: 1, kind: "exit" },
+  patch: { exit: 3, kind: "exit" },
   usage: { exit: 2, kind: "exit" },
 } as const;
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../git/program.ts";
 import { tryLock } from "../system/descriptors.ts";
 import { AttemptFailure } from "./failure.ts";
+import { branchProblem } from "./list/places.ts";
 import { remoteFailure, runRemote, tryRemote, type UserGit, withoutPasswords } from "./usergit.ts";
 
 /** A bare copy of a repository, which all tasks of a batch on this machine take their clones from. */
@@ -70,8 +71,9 @@ async function known({ user, signal }: MirrorPlace, mirror: Mirror, name: string
     const { exitCode, output } = await tryGit(inMirror(user, mirror, signal), args);
     return exitCode === 0 ? new TextDecoder().decode(output).trim() : undefined;
   };
-  const ofBranch = await commitOf(`refs/heads/${name}`);
-  if (ofBranch !== undefined) return { commit: ofBranch, branch: name };
+  const ofBranch = await commitOf(`refs/heads/${name.replace(/^HEAD(?=[~^])/, mirror.defaultBranch ?? "HEAD")}`);
+  // Of `main~1` git finds a commit too.
+  if (ofBranch !== undefined) return { commit: ofBranch, ...(branchProblem(name) === undefined && { branch: name }) };
   for (const full of [`refs/tags/${name}`, `${wanted}${nameOf(name)}`, ...(isCommit.test(name) ? [name] : [])]) {
     const commit = await commitOf(full);
     if (commit !== undefined) return { commit };

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { isAbsolute, join, relative, resolve } from "node:path";
 import { z } from "zod";
-import { unlessRefused } from "../errors.ts";
+import { errnoOf, reasonOf, unlessRefused } from "../errors.ts";
 import { isBelow } from "../files/path.ts";
 import { isProcessGone, thisProcess } from "../session/process.ts";
 import { type Basis, makeBasis, openBasis } from "./basis.ts";
@@ -54,9 +54,11 @@ export async function makePlace(claim: TaskClaim, made: NewPlace, options: Place
   const isOwn = task.repo === undefined && task.dir !== undefined;
   const root = isOwn ? resolve(task.dir ?? "") : join(area, name);
   const state = join(area, stateName, name);
-  await removeDirectory(state);
-  mkdirSync(state, { recursive: true, mode: 0o700 });
-  keepRecord(state, { attempt: claim.attempt, session: made.session, root });
+  await onMachine(state, async () => {
+    await removeDirectory(state);
+    mkdirSync(state, { recursive: true, mode: 0o700 });
+    keepRecord(state, { attempt: claim.attempt, session: made.session, root });
+  });
   try {
     if (isOwn) return { root: existing(root), isOwn, state, basis: undefined, session: made.session };
     await removeDirectory(root);
@@ -66,6 +68,16 @@ export async function makePlace(claim: TaskClaim, made: NewPlace, options: Place
   } catch (error) {
     await removePlace({ root, isOwn, state });
     throw error;
+  }
+}
+
+/** What goes wrong where no task can write is the machine's fault. */
+async function onMachine(directory: string, make: () => Promise<void>): Promise<void> {
+  try {
+    await make();
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    throw new AttemptFailure("disk", `Cannot write to "${directory}": ${reasonOf(error)}`, error);
   }
 }
 
@@ -94,6 +106,8 @@ export function workDirectory({ root, isOwn }: WorkPlace, { dir }: FleetTask): s
   const real = unlessRefused(() => realpathSync(join(root, dir)));
   if (real === undefined || !statSync(real).isDirectory()) throw wrong("there is no such directory");
   if (!isBelow(real, root)) throw wrong("a symbolic link leads out of it");
+  // There a command could write, as in every work directory, to what clones share.
+  if (relative(root, real).split("/").includes(".git")) throw wrong("a symbolic link leads into .git");
   return real;
 }
 

@@ -8,18 +8,34 @@ export async function first<Row>(rows: Rows, sql: string, values: readonly SqlVa
 /** Few enough that their values fit into one statement of either database. */
 const mostAtOnce = 500;
 
+/** Prompts may be long: neither the memory nor a statement holds those of a large batch. */
+const mostCharacters = 4 * 1024 * 1024;
+
 /** Inserts any number of rows with few statements: over a network each takes its time. */
 export async function insertMany(
   rows: Rows,
   into: { table: string; columns: readonly string[] },
+  tuples: Iterable<readonly SqlValue[]>,
+): Promise<void> {
+  let some: (readonly SqlValue[])[] = [];
+  let characters = 0;
+  for (const tuple of tuples) {
+    some.push(tuple);
+    for (const value of tuple) characters += typeof value === "string" ? value.length : 0;
+    if (some.length < mostAtOnce && characters < mostCharacters) continue;
+    await insert(rows, into, some);
+    [some, characters] = [[], 0];
+  }
+  if (some.length > 0) await insert(rows, into, some);
+}
+
+async function insert(
+  rows: Rows,
+  { table, columns }: { table: string; columns: readonly string[] },
   tuples: readonly (readonly SqlValue[])[],
 ): Promise<void> {
-  for (let at = 0; at < tuples.length; at += mostAtOnce) {
-    const some = tuples.slice(at, at + mostAtOnce);
-    const places = some.map((tuple, row) => `(${tuple.map((_, column) => `$${row * tuple.length + column + 1}`)})`);
-    const sql = `INSERT INTO ${into.table} (${into.columns.join(", ")}) VALUES ${places.join(", ")}`;
-    await rows.all(sql, some.flat());
-  }
+  const places = tuples.map((tuple, row) => `(${tuple.map((_, column) => `$${row * tuple.length + column + 1}`)})`);
+  await rows.all(`INSERT INTO ${table} (${columns.join(", ")}) VALUES ${places.join(", ")}`, tuples.flat());
 }
 
 /** `$3, $4, $5`: places for a list of values that begins with the third one. */

@@ -12,7 +12,8 @@ export function eventOf({ batch, task, attempt }: TaskClaim, end: AttemptEnd, se
         ...about,
         attempt,
         ...failure,
-        not_before: new Date(Math.max(settled.notBefore, Date.now())).toISOString(),
+        // 0 is at once.
+        not_before: new Date(settled.notBefore || Date.now()).toISOString(),
       };
     case "returned":
       return { type: "task.returned", ...about, attempt, ...failure };

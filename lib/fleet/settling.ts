@@ -42,7 +42,8 @@ async function record(rows: Rows, batch: BatchRow, key: string, { outcome, failu
       losses,
       end?.durationMs ?? null,
       JSON.stringify(endingOf(end)),
-      end?.patch ?? null,
+      // No file is changed by an empty one, and git apply refuses it.
+      (end?.patch?.length ?? 0) > 0 ? (end?.patch ?? null) : null,
       outcome === "limit" ? 1 : 0,
     ],
   );

@@ -14,10 +14,11 @@ export async function submitBatch(
        reserved_tokens, finished) VALUES ($1, $2, $3, $4, 'open', 0, 0, 0, 0, 0)`,
     [id, Date.now(), JSON.stringify(settings), tasks.length],
   );
+  let position = 0;
   await insertMany(
     rows,
     { table: "batch_task", columns: taskNames },
-    tasks.map((task, at) => tupleOf(id, task, at)),
+    tasks.values().map((task) => tupleOf(id, task, position++)),
   );
   const needs = tasks.flatMap(({ key, after }) => [...new Set(after)].map((needed) => [id, needed, key]));
   await insertMany(rows, { table: "batch_need", columns: ["batch", "needed", "key"] }, needs);

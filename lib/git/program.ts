@@ -21,8 +21,11 @@ export type GitRun = {
   signal: AbortSignal;
 };
 
+/** Text, or bytes where it has names as git has them. */
+type GitInput = string | Uint8Array;
+
 /** Runs one plumbing command to its end and returns what it printed. */
-export async function runGit(run: GitRun, args: readonly string[], input = ""): Promise<Uint8Array> {
+export async function runGit(run: GitRun, args: readonly string[], input: GitInput = ""): Promise<Uint8Array> {
   const { exitCode, output, complaint } = await tryGit(run, args, input);
   if (exitCode === 0) return output;
   throw new GitError(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
@@ -36,7 +39,7 @@ export class GitError extends Error {
 type Outcome = { exitCode: number; output: Uint8Array; complaint: string };
 
 /** The same for a command whose exit code is its answer. */
-export async function tryGit(run: GitRun, args: readonly string[], input = ""): Promise<Outcome> {
+export async function tryGit(run: GitRun, args: readonly string[], input: GitInput = ""): Promise<Outcome> {
   const pieces: Uint8Array[] = [];
   const printing = printedBy(run, args, input);
   while (true) {
@@ -55,7 +58,7 @@ export async function* streamGit(run: GitRun, args: readonly string[]): AsyncGen
 async function* printedBy(
   { git, directory, workTree, cwd, signal }: GitRun,
   args: readonly string[],
-  input: string,
+  input: GitInput,
 ): AsyncGenerator<Uint8Array, Omit<Outcome, "output">> {
   signal.throwIfAborted();
   using complaints = new Complaints();
@@ -69,7 +72,7 @@ async function* printedBy(
       GIT_WORK_TREE: workTree,
       ...safeEnvironment,
     },
-    stdin: new TextEncoder().encode(input),
+    stdin: typeof input === "string" ? new TextEncoder().encode(input) : input,
     stdout: "pipe",
     stderr: complaints.stderr,
     signal,

@@ -23,6 +23,19 @@ test("a machine without git gives the task back at no cost, takes no more, and s
   expect(workers).toMatchObject([{ running: [], left: end.why }]);
 });
 
+test("a machine that has no place for work trees gives the task back, and says why", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  mkdirSync(join(batches(place), ".."), { recursive: true });
+  await Bun.write(batches(place), "");
+  const batch = await submit(store, [taskOf(server, { key: "a" }), taskOf(server, { key: "b" })]);
+  const { end, events } = await workAt(place, store, { batch });
+  expect(end).toMatchObject({ exit: 10, why: expect.stringMatching(/^Cannot write to ".*": .*not a directory/) });
+  expect(events.map(({ type }) => type)).toEqual(["task.start", "task.returned", "worker.stop"]);
+  expect((await store.overview(batch)).counts).toMatchObject({ queued: 2 });
+});
+
 test("credentials that are missing are the machine's fault too", async () => {
   await using place = makePlace();
   await using server = await startModelServer([problem(401, "Incorrect API key provided")]);

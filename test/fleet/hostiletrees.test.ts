@@ -1,0 +1,134 @@
+import { expect, test } from "bun:test";
+import { existsSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { workAt } from "../support/machine.ts";
+import { call, say } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+test("the settings of a repository that a task makes in a submodule run nothing outside of the sandbox", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const commit = git(place, repo, "rev-parse", "HEAD").trim();
+  for (const name of ["sub", "gone"])
+    git(place, repo, "update-index", "--add", "--cacheinfo", `160000,${commit},${name}`);
+  // Not UTF-8, as a name in a repository may be.
+  const odd = Buffer.concat([Buffer.from(`160000 ${commit}\tsub`), Buffer.from([0xff, 0])]);
+  Bun.spawnSync(["git", "update-index", "-z", "--index-info"], { cwd: repo, env: place.env, stdin: odd });
+  git(place, repo, "commit", "--quiet", "--message=submodules");
+  const ran = join(place.home, "ran");
+  const command = `rm -r gone; echo b > b; for sub in sub "$(printf 'sub\\377')"; do (
+    cd "$sub" && git init -q && echo x > x && echo '* filter=bad' > .gitattributes && git add x &&
+    git -c user.name=x -c user.email=x@y.z commit -qm x && git config filter.bad.clean "touch '${ran}'; cat" &&
+    touch -d 2001-01-01 x && echo made); done`;
+  const wait = `until [ -e sub/ready ]; do sleep 0.02; done`;
+  await using server = await startModelServer([
+    call("Bash", { command: `${command}; touch sub/ready; sleep 30`, background: true, description: "Set a trap" }),
+    call("Bash", { command: wait, description: "Wait" }),
+    call("Glob", { pattern: "*" }),
+    call("Bash", { command: "sleep 1", description: "Wait" }),
+    say("Done."),
+  ]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  await workAt(place, store, { batch, checkpointMs: 0 });
+  expect((await resultsOf(store, batch)).a?.state).toBe("done");
+  expect(existsSync(ran)).toBe(false);
+  const patch = new TextDecoder().decode(await store.patch(batch, "a"));
+  expect([...patch.matchAll(/^diff --git a\/(.*) b\//gm)].map(([, name]) => name)).toEqual(["b", "gone"]);
+});
+
+test.each([
+  [".git", "link"],
+  ["a/../.git/objects", "link"],
+  [".git", "link/refs"],
+  ["/tmp", "link"],
+])("a link of the repository to %s, with the directory %s, is no place to work in", async (target, dir) => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a/b": "b\n" });
+  symlinkSync(target, join(repo, "link"));
+  git(place, repo, "add", "link");
+  git(place, repo, "commit", "--quiet", "--message=link");
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, dir })]);
+  await workAt(place, store, { batch });
+  expect(server.requests).toHaveLength(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect(state).toBe("failed");
+  expect(attempts?.[0]?.error?.message).toContain(`Cannot work in "${dir}" of the repository: a symbolic link leads`);
+});
+
+test.each([
+  ["main~1", "one\n"],
+  ["HEAD^", "one\n"],
+  ["main", "two\n"],
+])("a task may begin at %s", async (ref, text) => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  await Bun.write(join(repo, "a.txt"), "two\n");
+  git(place, repo, "commit", "--all", "--quiet", "--message=second");
+  await using server = await startModelServer([call("Read", { path: "a.txt" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, ref })]);
+  await workAt(place, store, { batch });
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.[0]?.error]).toEqual(["done", undefined]);
+  expect(server.requests[1]?.lines.at(-1)?.text).toContain(text.trim());
+});
+
+test("changes that no store could take fail the task, and only that", async () => {
+  await using place = makePlace();
+  const command = "head -c 70M /dev/urandom > big";
+  await using server = await startModelServer(({ raw, lines }) =>
+    raw.includes("Do a") && lines.at(-1)?.role === "user"
+      ? call("Bash", { command, description: "Download" })
+      : say("Done."),
+  );
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" }), taskOf(server, { key: "b" })]);
+  const { end } = await workAt(place, store, { batch });
+  const { a, b } = await resultsOf(store, batch);
+  expect([end.exit, a?.state, b?.state]).toEqual([0, "failed", "done"]);
+  expect(a?.attempts.map(({ exit, error }) => [exit, error?.code])).toEqual([[3, "patch"]]);
+  expect(a?.attempts[0]?.error?.message).toContain("larger than 64 MiB");
+  expect([a?.hasPatch, a?.result?.["status"]]).toEqual([false, "done"]);
+});
+
+test.each([
+  [
+    "a text in another encoding than it says",
+    "echo '* working-tree-encoding=UTF-16' > .gitattributes",
+    /BOM is required/,
+  ],
+  ["a named pipe", "mkfifo .gitignore", /named pipe/],
+])("%s that a task leaves fails it with a reason, and is not tried again", async (_, command, reason) => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  await using server = await startModelServer([
+    call("Bash", { command: `${command}; touch a.txt`, description: "Set a trap" }),
+    say("Done."),
+  ]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.length, attempts?.[0]?.error?.code]).toEqual(["failed", 1, "patch"]);
+  expect(attempts?.[0]?.error?.message).toMatch(reason);
+});
+
+test("a task that changes nothing has no patch", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  await using server = await startModelServer(() => say("Done."));
+  await using store = openStoreOf(place);
+  const tasks = [{ key: "clone", repo }, { key: "empty" }, { key: "own", dir: place.project }];
+  const batch = await submit(
+    store,
+    tasks.map((task) => taskOf(server, task)),
+  );
+  await workAt(place, store, { batch });
+  const results = Object.values(await resultsOf(store, batch));
+  expect(results.map(({ state, hasPatch }) => [state, hasPatch])).toEqual(tasks.map(() => ["done", false]));
+});
