@@ -64,12 +64,10 @@ function nextLines({ id, counts, state, settings }: BatchOverview, store: string
         ]
       : []),
     ...(again > 0
-      ? [`To try again what did not work: koda batch retry ${id}${store} && koda batch run --resume ${id}${store}`]
+      ? [`To retry what did not work: koda batch retry ${id}${store} && koda batch run --resume ${id}${store}`]
       : []),
     ...(counts.limit > 0
-      ? [
-          `To go on where a limit was reached: koda batch retry ${id} --limits${store} && koda batch run --resume ${id}${store}`,
-        ]
+      ? [`To go on after a limit: koda batch retry ${id} --limits${store} && koda batch run --resume ${id}${store}`]
       : []),
   ];
 }
