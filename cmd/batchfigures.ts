@@ -79,7 +79,7 @@ export function overviewLines(overview: BatchOverview, now: number): string[] {
     ...paused.map(({ group, until }) => `paused   ${group}: its provider asked to wait ${formatElapsed(until - now)}`),
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
     ...(state === "open" && counts.running === 0 && counts.queued > 0
-      ? [`Nobody works at it now: koda worker, or koda batch run --resume ${id}`]
+      ? [`No worker is running it: start koda worker, or koda batch run --resume ${id}`]
       : []),
   ];
 }
@@ -93,8 +93,10 @@ const stateWords: Readonly<Record<BatchOverview["state"], string>> = {
 };
 
 function workerLine({ host, pid, running, seenAt, left }: BatchOverview["workers"][number], now: number): string {
+  const name = `${host} (process ${pid})`;
+  const ago = `${formatElapsed(Math.max(0, now - seenAt))} ago`;
+  if (left !== undefined && running.length === 0) return `${name} stopped ${ago}: ${left}`;
   const does =
     running.length === 0 ? "runs nothing" : `runs ${running.slice(0, 5).join(", ")}${running.length > 5 ? " …" : ""}`;
-  const seen = `last seen ${formatElapsed(Math.max(0, now - seenAt))} ago`;
-  return `${host} (process ${pid}) ${does}, ${seen}${left === undefined ? "" : `; takes no more tasks: ${left}`}`;
+  return `${name} ${does}, last seen ${ago}${left === undefined ? "" : `; takes no more tasks: ${left}`}`;
 }

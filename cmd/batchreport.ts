@@ -1,9 +1,10 @@
 import { againAt, type FleetEvent } from "../lib/fleet/events.ts";
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { OutputStream } from "../lib/sink/output.ts";
+import { inline } from "../lib/sink/style.ts";
 import { LiveLine } from "./batchline.ts";
 import { shownEnd, tabbedEnd, type SettledEvent } from "./batchsettlements.ts";
-import { printNote } from "./note.ts";
+import { messageLines, printNote } from "./note.ts";
 import { isOneStream } from "./stdio.ts";
 import { isTerminal } from "./terminal.ts";
 
@@ -77,8 +78,8 @@ export class BatchReport {
   }
 
   async #note(event: Exclude<FleetEvent, SettledEvent>): Promise<void> {
-    const text = noteOf(event);
-    if (text !== undefined) await this.lines([text]);
+    const lines = noteOf(event);
+    if (lines.length > 0) await this.lines(lines);
   }
 
   async #print(text: string): Promise<void> {
@@ -101,23 +102,23 @@ export class BatchReport {
   }
 }
 
-function noteOf(event: Exclude<FleetEvent, SettledEvent>): string | undefined {
+function noteOf(event: Exclude<FleetEvent, SettledEvent>): string[] {
   switch (event.type) {
     case "task.retry":
-      return `retry  ${event.key}: ${event.error?.message ?? `exit ${event.exit}`} (${againAt(event)})`;
+      return [`retry  ${event.key}: ${inline(event.error?.message ?? `exit ${event.exit}`)} (${againAt(event)})`];
     case "task.note":
-      return `note  ${event.key}: ${event.message}`;
+      return [`note  ${event.key}: ${inline(event.message)}`];
     case "worker.note":
-      return `koda: ${event.message}`;
+      return messageLines(`koda: ${event.message}`);
     case "worker.stop":
-      return event.exit === undefined ? undefined : `koda: this worker takes no more tasks: ${event.why}`;
+      return event.exit === undefined ? [] : messageLines(`koda: starting no more tasks: ${event.why}`);
     case "task.superseded":
-      return `note  ${event.key}: another worker has the task, and this attempt does not count`;
+      return [`note  ${event.key}: another worker has the task, and this attempt does not count`];
     case "batch.start":
     case "batch.end":
     case "task.start":
     case "task.returned":
-      return undefined;
+      return [];
     default:
       return event satisfies never;
   }

@@ -49,24 +49,29 @@ const more: Readonly<Record<BatchOverview["state"], string>> = {
   over: "",
   cancelled: "",
   halted: " --keep-going",
-  budget: ", with a larger --max-cost or --max-tokens",
+  budget: "",
 };
 
 /** The commands that go on. */
-function nextLines({ id, counts, state }: BatchOverview, store: string): string[] {
+function nextLines({ id, counts, state, settings }: BatchOverview, store: string): string[] {
   const open = counts.waiting + counts.queued + counts.running;
   const again = counts.failed + counts.poison + counts.cancelled + counts.skipped;
   return [
     ...(open > 0
-      ? [`To go on with ${counted(open, "task")}: koda batch run --resume ${id}${store}${more[state]}`]
-      : []),
-    ...(again > 0
-      ? [`To try again what did not work: koda batch retry ${id}${store} && koda batch run --resume ${id}${store}`]
-      : []),
-    ...(counts.limit > 0
       ? [
-          `To go on where a limit was reached: koda batch retry ${id} --limits${store} && koda batch run --resume ${id}${store}`,
+          `To go on with ${counted(open, "task")}${state === "budget" ? ", with a larger budget" : ""}: ` +
+            `koda batch run --resume ${id}${store}${more[state]}${state === "budget" ? budgetFlags(settings) : ""}`,
         ]
       : []),
+    ...(again > 0
+      ? [`To retry what did not work: koda batch retry ${id}${store} && koda batch run --resume ${id}${store}`]
+      : []),
+    ...(counts.limit > 0
+      ? [`To go on after a limit: koda batch retry ${id} --limits${store} && koda batch run --resume ${id}${store}`]
+      : []),
   ];
+}
+
+function budgetFlags({ maxCost, maxTokens }: BatchOverview["settings"]): string {
+  return `${maxCost === undefined ? "" : " --max-cost USD"}${maxTokens === undefined ? "" : " --max-tokens N"}`;
 }

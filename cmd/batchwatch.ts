@@ -1,5 +1,6 @@
 import type { BatchOverview } from "../lib/fleet/overview.ts";
 import { rest } from "../lib/fleet/reach.ts";
+import type { FleetStore } from "../lib/fleet/store.ts";
 import { exitOfBatch, isSettled, progressLine } from "./batchfigures.ts";
 import { Settlements } from "./batchsettlements.ts";
 import { openExistingBatches } from "./batchstore.ts";
@@ -12,8 +13,18 @@ export async function watchBatch(options: CommandOptions<"batch watch">, stopper
   const { signal } = stopper.controller;
   await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
-  const settlements = new Settlements(store, id);
   const report = await BatchReport.open({ json: options.json }, stopper.controller);
+  try {
+    return await follow({ store, id, report, signal });
+  } finally {
+    await report.finish();
+  }
+}
+
+type Watching = { store: FleetStore; id: string; report: BatchReport; signal: AbortSignal };
+
+async function follow({ store, id, report, signal }: Watching): Promise<number> {
+  const settlements = new Settlements(store, id);
   let seen = "";
   for (let pauseMs = leastPauseMs; ; await pause(pauseMs, signal)) {
     const startedAt = performance.now();

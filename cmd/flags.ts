@@ -314,7 +314,7 @@ export const storeFlag = grouped("General", {
   store: {
     value: value.store,
     about:
-      "The PostgreSQL database that has the tasks; also KODA_STORE, which keeps a password out of the list of processes",
+      "The PostgreSQL database with the tasks; also KODA_STORE, which keeps a password out of the list of processes",
     default: "koda's own database on this machine",
   },
 });
@@ -324,10 +324,10 @@ export const submitFlags = {
   ...grouped("Input", {
     repos: {
       value: value.file,
-      about: "Instead of TASKS, one task for each repository: a line is a URL or a path, then a ref",
+      about: "Instead of TASKS, one task for each line: a URL or a path, and perhaps a ref",
     },
-    prompt: { value: value.file, about: "The prompt of these tasks" },
-    shard: { value: value.shard, about: "Only part I of N parts of the list, such as 2/8; docs/fleet.md" },
+    prompt: { value: value.file, about: "The prompt of the tasks of --repos" },
+    shard: { value: value.shard, about: "Only part I of N of the list, such as 2/8; see docs/fleet.md" },
   }),
   ...grouped("Limits", {
     "max-cost": { value: value.money, about: "Cost of all tasks together in US dollars; prices must be known" },
@@ -335,8 +335,8 @@ export const submitFlags = {
     "task-max-cost": { value: value.money, about: "Cost of one attempt at a task" },
     "task-max-tokens": { value: value.count, about: "Input and output tokens of one attempt at a task" },
     retries: { value: value.retries, about: "Retries of a task whose provider was unavailable", default: "3" },
-    "keep-going": { about: "Start further tasks after one has failed" },
-    lease: { value: value.duration, about: "A worker that is silent for so long loses its tasks", default: "60s" },
+    "keep-going": { about: "Keep starting tasks after one has failed" },
+    lease: { value: value.duration, about: "A worker that is silent for this long loses its tasks", default: "60s" },
   }),
   ...grouped("Output", {
     transcripts: {
@@ -365,7 +365,7 @@ export const workFlags = {
     "publish-command": {
       value: value.shellCommand,
       about:
-        "Run CMD with your own rights after the branch of a task is pushed; it has KODA_BRANCH, KODA_COMMIT, KODA_BATCH, " +
+        "Run CMD with your own permissions after a task's branch is pushed; it has KODA_BRANCH, KODA_COMMIT, KODA_BATCH, " +
         "KODA_KEY, KODA_REPO and KODA_TREE",
     },
   }),

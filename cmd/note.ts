@@ -8,6 +8,14 @@ export function openNote({ quiet = false }: { quiet?: boolean } = {}): Note {
   return quiet ? () => {} : (text) => void printNote(`koda: ${text}`);
 }
 
+/** The lines of a message, to be printed one by one: the later ones are set in. */
+export function messageLines(text: string): string[] {
+  return text
+    .trim()
+    .split("\n")
+    .map((line, index) => (index === 0 ? line : `  ${line.trim()}`));
+}
+
 /** Prints lines for people on stderr; no command depends on them, so errors are ignored. */
 export async function printNote(...lines: readonly string[]): Promise<void> {
   const stderr = new OutputStream(2, "stderr");

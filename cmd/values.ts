@@ -26,7 +26,8 @@ export const dynamicCompletions = ["models", "providers", "sessions", "tools", "
 export type DynamicCompletion = (typeof dynamicCompletions)[number];
 
 export function text(placeholder: string): ArgumentType<string> {
-  return { placeholder, expected: `a ${placeholder.toLowerCase()}`, read: (value) => value };
+  const article = /^[AEIO]/.test(placeholder) ? "an" : "a";
+  return { placeholder, expected: `${article} ${placeholder.toLowerCase()}`, read: (value) => value };
 }
 
 export function sentence(placeholder: string): ArgumentType<string> {
@@ -146,7 +147,7 @@ export const retries: ArgumentType<number> = {
 
 export const shard: ArgumentType<{ index: number; of: number }> = {
   placeholder: "I/N",
-  expected: "a part and their number, such as 1/8 or 8/8",
+  expected: "a part and the number of parts, such as 1/8 or 8/8",
   read: (text) => {
     const [, index = NaN, of = NaN] = /^(\d{1,5})\/(\d{1,5})$/.exec(text)?.map(Number) ?? [];
     return index >= 1 && index <= of ? { index, of } : undefined;

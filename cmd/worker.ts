@@ -1,8 +1,9 @@
 import { againAt, type FleetEvent } from "../lib/fleet/events.ts";
 import { OutputStream } from "../lib/sink/output.ts";
+import { inline } from "../lib/sink/style.ts";
 import { openBatchStore } from "./batchstore.ts";
 import { workOnTasks } from "./fleetworker.ts";
-import { printNote } from "./note.ts";
+import { messageLines, printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
 
@@ -28,7 +29,7 @@ function linesOf(event: FleetEvent): string[] {
     case "task.start":
       return [`start  ${nameOf(event)}${event.attempt > 1 ? ` (attempt ${event.attempt})` : ""}`];
     case "task.note":
-      return [`note   ${nameOf(event)}: ${event.message}`];
+      return [`note   ${nameOf(event)}: ${inline(event.message)}`];
     case "task.retry":
       return [`retry  ${nameOf(event)}: ${whyOf(event)} (${againAt(event)})`];
     case "task.returned":
@@ -38,9 +39,9 @@ function linesOf(event: FleetEvent): string[] {
     case "task.end":
       return [`${event.outcome.padEnd(6)} ${nameOf(event)}${event.outcome === "done" ? "" : `: ${whyOf(event)}`}`];
     case "worker.note":
-      return [`koda: ${event.message}`];
+      return messageLines(`koda: ${event.message}`);
     case "worker.stop":
-      return [`koda: this worker takes no more tasks: ${event.why}`];
+      return messageLines(`koda: worker stopped: ${event.why}`);
     case "batch.start":
     case "batch.end":
       return [];
@@ -54,5 +55,6 @@ function nameOf({ batch, key }: { batch: string; key: string }): string {
 }
 
 function whyOf({ exit, error }: { exit?: number; error?: { message: string } }): string {
-  return error?.message ?? (exit === undefined ? "it was not carried out" : `exit ${exit}`);
+  if (error !== undefined) return inline(error.message);
+  return exit === undefined ? "it was not carried out" : `exit ${exit}`;
 }

@@ -1,5 +1,5 @@
 import type { CommandSpec } from "../commands.ts";
-import { helpFlag, json, storeFlag, submitFlags, workFlags } from "../flags.ts";
+import { grouped, helpFlag, json, storeFlag, submitFlags, workFlags } from "../flags.ts";
 import * as value from "../values.ts";
 import { resultFormats } from "../../lib/fleet/formats.ts";
 
@@ -7,6 +7,8 @@ const tasks = {
   tasks: { value: { ...value.file, placeholder: "TASKS" }, about: "The list of tasks; - is stdin", optional: true },
 } as const;
 const id = { id: { value: value.batchId, about: "The id of a batch, or a unique prefix of it" } } as const;
+
+const events = grouped("Output", { json: { about: "Print events, one JSON object a line" } });
 
 const format = {
   format: {
@@ -17,7 +19,7 @@ const format = {
       "predictions; html: one page with filters and diffs",
     default: "jsonl",
   },
-  output: { short: "o", value: value.file, group: "Output", about: "Write to FILE; a directory for patches" },
+  output: { short: "o", value: value.file, group: "Output", about: "Write to FILE; for patches, a directory" },
 } as const;
 
 const listExclusive = [
@@ -40,22 +42,23 @@ const ofTheList = Object.keys(submitFlags).filter(
 
 export const batchCommands = {
   "batch run": {
-    about: "Run a list of tasks to its end, each in a work tree and a session of its own",
+    about: "Run a list of tasks, each in a work tree and a session of its own",
     details:
-      "A task is a line of JSON: key, prompt or prompt_file, and what it needs of repo, ref, dir, options, after, group, " +
-      "labels and publish; docs/fleet.md. Flags for the model, the rights and the limits are the defaults of every task. " +
-      "stdout has a line for each settled task: key, outcome, exit code, cost, seconds and error, between tabs. Exits with " +
-      "0 when all are done, with 3 when one is not, and with 5 when only limits were in the way.",
+      "A task is a line of JSON with key, prompt or prompt_file, and any of repo, ref, dir, options, after, group, labels " +
+      "and publish (docs/fleet.md). Flags for the model, permissions and limits are the defaults of every task. stdout has " +
+      "a line for each settled task, with tabs between key, outcome, exit code, cost, seconds and error. Exits with 0 when " +
+      "all tasks are done, with 5 when only limits were in the way, and else with 3.",
     positionals: tasks,
     flags: {
       ...workFlags,
-      resume: { value: value.batchId, group: "Input", about: "Instead of TASKS, go on with a batch" },
+      resume: { value: value.batchId, group: "Input", about: "Go on with this batch, instead of TASKS" },
       results: {
         value: value.directory,
         group: "Output",
         about: "Write results.jsonl and patches to DIR, for koda batch merge",
       },
       ...submitFlags,
+      ...events,
     },
     exclusive: [
       ["tasks", "repos", "resume"],
@@ -94,7 +97,7 @@ export const batchCommands = {
     ],
   },
   "batch status": {
-    about: "Show all batches, or one with its counts, cost and workers",
+    about: "Show all batches, or the counts, cost and workers of one",
     positionals: { id: { ...id.id, optional: true } },
     flags: { ...storeFlag, ...json, ...helpFlag },
     examples: [
@@ -108,20 +111,20 @@ export const batchCommands = {
       "One line that updates on a terminal; in a pipe a line for each settled task, or events with --json. Exits as " +
       "koda batch run would.",
     positionals: id,
-    flags: { ...storeFlag, ...json, ...helpFlag },
+    flags: { ...storeFlag, ...events, ...helpFlag },
     examples: [{ line: "koda batch watch 06q7y2k", about: "Wait for the end" }],
   },
   "batch cancel": {
-    about: "Settle everything that is not settled yet as cancelled",
+    about: "Cancel all tasks of a batch that are not settled",
     positionals: id,
     flags: { ...storeFlag, ...json, ...helpFlag },
-    examples: [{ line: "koda batch cancel 06q7y2k", about: "Running tasks are stopped at their next heartbeat" }],
+    examples: [{ line: "koda batch cancel 06q7y2k", about: "Running tasks stop within a third of --lease" }],
   },
   "batch retry": {
     about: "Queue settled tasks again",
     details:
-      "Without KEY and without flags: those that are poison, failed, cancelled or skipped. A task goes on with its " +
-      "session where that is possible. koda batch run --resume ID, or a worker, carries them out.",
+      "Without KEY and flags: those that are poison, failed, cancelled or skipped. Tasks that were skipped because of one " +
+      "of them are queued too. koda batch run --resume ID, or a worker, then runs them.",
     positionals: {
       ...id,
       keys: {
@@ -132,15 +135,18 @@ export const batchCommands = {
       },
     },
     flags: {
-      failed: { group: "General", about: "Only those that are failed" },
-      limits: { group: "General", about: "Only those that are limit: they were out of turns, tokens, money or time" },
+      failed: { group: "General", about: "Only failed tasks" },
+      limits: {
+        group: "General",
+        about: "Only tasks that ran out of turns, tokens, money or time; they go on where they were",
+      },
       ...storeFlag,
       ...json,
       ...helpFlag,
     },
     examples: [
       { line: "koda batch retry 06q7y2k", about: "Everything that did not work" },
-      { line: "koda batch retry 06q7y2k --limits", about: "With what they have done so far" },
+      { line: "koda batch retry 06q7y2k --limits", about: "Tasks that reached a limit go on where they were" },
     ],
   },
   "batch results": {
@@ -148,7 +154,7 @@ export const batchCommands = {
     positionals: id,
     flags: { ...format, ...storeFlag, ...helpFlag },
     examples: [
-      { line: "koda batch results 06q7y2k --format html -o report.html", about: "A page to look at" },
+      { line: "koda batch results 06q7y2k --format html -o report.html", about: "A page for the browser" },
       {
         line: "koda batch results 06q7y2k --format patches -o patches",
         about: "One file for each task that changed files",
@@ -162,7 +168,7 @@ export const batchCommands = {
     positionals: {
       directories: {
         value: { ...value.directory, expected: "a --results directory" },
-        about: "All shards",
+        about: "A --results directory; name those of all shards",
         many: true,
       },
     },

@@ -11,26 +11,26 @@ const label = {
 
 export const workerCommands = {
   worker: {
-    about: "Carry out tasks of koda batch submit, on this machine",
+    about: "Run tasks of koda batch submit on this machine",
     details:
-      "Takes tasks whose labels are all among its own, each as a koda exec of its own in a work tree of its own. Any " +
-      "number of workers may share a store; a task whose worker dies is carried on by another one. On SIGTERM the running " +
-      "tasks are given back. When this machine is at fault (no credentials, no git, a full disk), it gives its tasks " +
-      "back, says why, and exits. docs/fleet.md.",
+      "Takes tasks from every batch in the store, if it has their labels, and runs each as a koda exec in a work tree of its " +
+      "own. Any number of workers may share a store; when one dies, another goes on with its tasks. On SIGTERM it gives " +
+      "its tasks back and exits. It does the same, and says why, when this machine is at fault: no credentials, no git, a full " +
+      "disk. See docs/fleet.md.",
     positionals: {},
     flags: {
       ...workFlags,
       ...grouped("General", {
         labels: { value: value.list(label), many: true, about: "Also take tasks that need this label" },
         once: { about: "Exit after one task, or when there is none" },
-        "drain-after": { value: value.wait, about: "Exit when there was nothing to do for this long" },
+        "drain-after": { value: value.wait, about: "Exit after this long with nothing to do" },
       }),
       ...storeFlag,
       ...grouped("Output", { json: { about: "Print events, one JSON object a line" } }),
       ...helpFlag,
     },
     examples: [
-      { line: "koda worker -j 4", about: "Work at four tasks at a time, until it is stopped" },
+      { line: "koda worker -j 4", about: "Four tasks at once, until it is stopped" },
       { line: "koda worker --store postgres://db/koda --drain-after 10m", about: "In a cluster, while there is work" },
       {
         line: `koda worker --publish-command 'gh pr create -R "$KODA_REPO" -H "$KODA_BRANCH" --fill'`,

@@ -22,10 +22,16 @@ export class AttemptStop extends Error {
   readonly why: "lost" | "cancelled" | "leaving";
 
   constructor(why: AttemptStop["why"]) {
-    super(`The attempt was stopped (${why})`);
+    super(stopWords[why]);
     this.why = why;
   }
 }
+
+const stopWords: Readonly<Record<AttemptStop["why"], string>> = {
+  lost: "Stopped, since another worker has the task",
+  cancelled: "Stopped, since the batch was cancelled",
+  leaving: "Stopped with its worker",
+};
 
 /** A worker, as one of its attempts sees it. */
 export type AttemptContext = {

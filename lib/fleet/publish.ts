@@ -73,5 +73,5 @@ export async function runPublishCommand(
   const end = await runProgram(["/bin/sh", "-c", command], { cwd, env, limitMs: commandLimitMs, signal });
   if (end.status === 0) return;
   const said = end.stderr.trim() || end.stdout.trim();
-  throw new AttemptFailure("publish", `The publish command failed (${end.status}): ${said.slice(-1000)}`);
+  throw new AttemptFailure("publish", `The publish command failed with exit code ${end.status}: ${said.slice(-1000)}`);
 }

@@ -15,16 +15,19 @@ export async function cancelBatch({ rows, queue, batch }: Settling): Promise<num
   return cancelled.length + (await rows.all(sql, [batch.id])).length;
 }
 
+type RetriedTask = { key: string; state: string };
+
 export type Which = { outcomes: readonly TaskOutcome[]; keys?: readonly string[] | undefined };
 
-/** Queues settled tasks again, and those that a closed batch has not begun. */
+/** Queues settled tasks again, those that were skipped for their sake, and those that a closed batch has not begun. */
 export async function retryTasks(settling: Settling, { outcomes, keys }: Which): Promise<number> {
   const { rows, batch } = settling;
-  const again = await rows.all<{ key: string; state: string }>(
+  const again = await rows.all<RetriedTask>(
     `SELECT key, state FROM batch_task WHERE batch = $1 AND state IN (${placesFrom(2, outcomes)})`,
     [batch.id, ...outcomes],
   );
-  const chosen = again.filter(({ key }) => keys === undefined || keys.includes(key));
+  const named = again.filter(({ key }) => keys === undefined || keys.includes(key));
+  const chosen = [...named, ...(await skippedAfter(rows, batch.id, named))];
   for (const { key, state } of chosen) {
     const resumes = state === "limit" ? 1 : 0;
     if (resumes === 0) await forgetCheckpoints(rows, batch.id, key);
@@ -36,6 +39,22 @@ export async function retryTasks(settling: Settling, { outcomes, keys }: Which):
   }
   if (chosen.length === 0 && batch.state === "open") return 0;
   return chosen.length - (await reopen(settling));
+}
+
+/** Those that were skipped because of the chosen ones, those because of these, and so on. */
+async function skippedAfter(rows: Rows, batch: string, chosen: readonly RetriedTask[]): Promise<RetriedTask[]> {
+  const found = new Map<string, RetriedTask>();
+  for (let last = chosen; last.length > 0;) {
+    const next = await rows.all<RetriedTask>(
+      `SELECT key, state FROM batch_task WHERE batch = $1 AND state = 'skipped' AND key IN (
+         SELECT key FROM batch_need WHERE batch = $1 AND needed IN (${placesFrom(2, last)}))`,
+      [batch, ...last.map(({ key }) => key)],
+    );
+    last = next.filter(({ key }) => !found.has(key));
+    for (const each of last) found.set(each.key, each);
+  }
+  for (const { key } of chosen) found.delete(key);
+  return [...found.values()];
 }
 
 /** Everything that is not settled goes on, but for what waits in vain: returns how many these are. */

@@ -9,7 +9,7 @@ const pageLength = 200;
 export async function* readResults(rows: Rows, batch: string): AsyncGenerator<TaskResult, void> {
   for (let after = -1; ;) {
     const page = await rows.all<StoredTask & { position: number; has_patch: number }>(
-      `SELECT ${taskColumns}, position, CASE WHEN patch IS NULL THEN 0 ELSE 1 END AS has_patch
+      `SELECT ${taskColumns}, position, CASE WHEN length(patch) > 0 THEN 1 ELSE 0 END AS has_patch
        FROM batch_task WHERE batch = $1 AND position > $2 ORDER BY position LIMIT ${pageLength}`,
       [batch, after],
     );

@@ -174,12 +174,12 @@ export class FleetWorker {
 
   /** Says that the worker lives, often enough for each of its claims, and obeys what it hears. */
   async #keepUp(over: AbortSignal): Promise<void> {
-    let keptAt = performance.now();
+    // With its first task at once: until then nobody knows of it.
+    let keptAt = -Infinity;
     while (!over.aborted) {
       const leases = [...this.#running.keys()].map(({ settings }) => settings.leaseMs);
       if (leases.length === 0) {
         await this.#change.promise;
-        keptAt = performance.now();
         continue;
       }
       const dueMs = keptAt + Math.min(...leases) / 3 - performance.now();

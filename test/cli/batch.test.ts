@@ -35,6 +35,16 @@ test("a batch does its tasks, each in its own place, and says what became of eac
   expect((await koda(place, ["__complete", "batches"])).stdout).toBe(`${id}\t2 tasks, over\n`);
 });
 
+test("a task that changed no file has no patch, which git apply would refuse", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  await using server = await startModelServer([say("Nothing to do.")]);
+  const ran = await runBatch(place, server, [{ key: "a", repo }], ["--results", "out"]);
+  expect(ran.exit, ran.stderr).toBe(0);
+  expect((await rowsOf(place, idIn(ran))).map(({ patch }) => patch)).toEqual([false]);
+  expect(existsSync(join(place.project, "out/patches/a.patch"))).toBe(false);
+});
+
 test("one prompt for many repositories needs no list", async () => {
   await using place = makePlace({ "task.md": "Fix it." });
   makeRepository(place, { "a.txt": "one\n" }, "alpha");

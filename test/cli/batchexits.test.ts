@@ -44,6 +44,16 @@ describe("exits with", () => {
       outcomes: { a: "limit", b: "done" },
     },
     {
+      name: "5 when limits were also in the way of those that wait",
+      rows: [
+        { key: "a", options: { "max-turns": 1 } },
+        { key: "b", after: ["a"] },
+      ],
+      script: byKey({ a: call("Read", { path: "x" }) }),
+      exit: 5,
+      outcomes: { a: "limit", b: "skipped" },
+    },
+    {
       name: "3 when a task is poison",
       rows: [{ key: "a" }, { key: "b" }],
       script: byKey({ a: problem(400, "no such thing") }),
@@ -115,9 +125,36 @@ test("a budget is for all tasks together: what is left of it waits", async () =>
   expect(stdout).toContain("budget   $0.50");
   const again = await koda(place, ["batch", "run", "--resume", id]);
   expect([again.exit, again.stdout], again.stderr).toEqual([5, ""]);
-  expect(again.stderr).toContain(`koda batch run --resume ${id}, with a larger --max-cost`);
+  expect(again.stderr).toContain(`, with a larger budget: koda batch run --resume ${id} --max-cost USD\n`);
   const more = await koda(place, ["batch", "run", "--resume", id, "--max-cost", "5"]);
   expect([more.exit, outcomesIn(more)], more.stderr).toEqual([0, { t3: "done", t4: "done" }]);
+});
+
+test("a message of several lines is set in, or on one line behind the name of a task", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  const ran = await runBatch(place, server, [{ key: "a", repo: "./none" }]);
+  expect(ran.stderr).toMatch(/^retry {2}a: git ls-remote failed .*repository exists\. \(again at once\)$/m);
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  const keyless = await koda(place, ["batch", "run", "tasks.jsonl"]);
+  expect(keyless.exit).toBe(4);
+  expect(keyless.stderr).toMatch(/^koda: starting no more tasks: No model is available: .*\n {2}set a key, /m);
+});
+
+test("the status names a worker as soon as it has a task", async () => {
+  await using place = makePlace();
+  const gate = Promise.withResolvers<void>();
+  await using server = await startModelServer([[wait(gate.promise), say("Done.")]]);
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  const child = start(place, ["batch", "run", "tasks.jsonl", "--lease", "12h", ...using(server)]);
+  await server.nextRequest();
+  const { stdout: list } = await koda(place, ["batch", "status", "--json"]);
+  const [{ id } = { id: "" }] = JSON.parse(list) as { id: string }[];
+  let shown = "";
+  while (!shown.includes("\nworker")) shown = (await koda(place, ["batch", "status", id])).stdout;
+  expect(shown).toMatch(/^worker {3}.* runs a, last seen /m);
+  gate.resolve();
+  expect(await child.exited).toBe(0);
 });
 
 test("a worker that stopped says why in the status", async () => {
@@ -126,7 +163,7 @@ test("a worker that stopped says why in the status", async () => {
   const ran = await runBatch(place, server, [{ key: "a" }]);
   expect(ran.exit).toBe(4);
   const { stdout } = await koda(place, ["batch", "status", idIn(ran)]);
-  expect(stdout).toMatch(/^worker {3}.* takes no more tasks: .*bad key/m);
+  expect(stdout).toMatch(/^worker {3}.* stopped \d.* ago: .*bad key/m);
 });
 
 test("on a terminal one line is kept up to date, and what is settled stands above it", async () => {

@@ -30,5 +30,5 @@ test("shards with their results merge to one run", async () => {
   expect([whole.exit, whole.stdout]).toEqual([3, merged.stdout]);
   expect((await koda(place, ["batch", "merge", "all", "--format", "csv"])).stdout).toBe(merged.stdout);
   const missing = await koda(place, ["batch", "merge", "s1"]);
-  expect([missing.exit, missing.stderr]).toEqual([2, "koda: Cannot merge: missing is shard 2/2\n"]);
+  expect([missing.exit, missing.stderr]).toEqual([2, "koda: Cannot merge: shard 2/2 is missing\n"]);
 });

@@ -84,7 +84,7 @@ test("a publish command that fails is an error of the attempt", async () => {
   await task.work();
   const { a } = await resultsOf(task.store, task.batch);
   expect(a).toMatchObject({ state: "poison", attempts: [{ exit: 1 }, { exit: 1, error: { code: "publish" } }] });
-  expect(a?.attempts[1]?.error?.message).toBe("The publish command failed (3): no");
+  expect(a?.attempts[1]?.error?.message).toBe("The publish command failed with exit code 3: no");
 });
 
 test("no hook runs, neither of the work tree nor of the user's own git", async () => {

@@ -123,7 +123,7 @@ describe("a merge with tasks that are not settled exits as the shard that stoppe
 
 describe("a merge refuses", () => {
   const cases: readonly (readonly [name: string, (place: Place) => Promise<string[]>, ...parts: string[]])[] = [
-    ["a missing shard", async (place) => (await writeShards(place, 4)).toSpliced(1, 1), "missing is shard 2/4"],
+    ["a missing shard", async (place) => (await writeShards(place, 4)).toSpliced(1, 1), "shard 2/4 is missing"],
     [
       "the same shard twice",
       async (place) => [...(await writeShards(place, 2)), join(place.project, "shard-1")],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { rowOf } from "../../lib/fleet/results/row.ts";
 import type { AttemptEnd, BatchSettings, FleetStore } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
 import { spendTogether } from "./fleetbudget.ts";
@@ -158,6 +159,7 @@ export function describeFleetStore(
       expect(await outcomes(batch)).toEqual({ bad: "poison", good: "done" });
       const [bad] = await resultsOf(store, batch);
       expect(bad?.attempts.map(({ kind }) => kind)).toEqual(["lost", "lost"]);
+      expect(bad && rowOf(bad).error?.message).toStartWith("Two workers died in it, or were silent for too long, on ");
     });
 
     test("a task waits for those that it names, and is skipped when one of them is not done", async () => {
@@ -211,6 +213,20 @@ export function describeFleetStore(
       expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await store.retry(batch, { outcomes: ["cancelled"], keys: ["b"] })).toBe(1);
       expect((await claimed(batch)).task.key).toBe("b");
+    });
+
+    test("a retry also queues what was skipped because of the task", async () => {
+      const tasks = [task("a"), task("b", { after: ["a"] }), task("c", { after: ["b"] }), task("x")];
+      const batch = await submit([...tasks, task("y", { after: ["x"] })], { keepGoing: true });
+      await store.end(await claimed(batch), exit(5));
+      await store.end(await claimed(batch), exit(8));
+      expect(await store.retry(batch, { outcomes: ["limit"] })).toBe(3);
+      expect(await outcomes(batch)).toEqual({ a: "queued", b: "waiting", c: "waiting", x: "failed", y: "skipped" });
+      for (const key of ["a", "b", "c"]) {
+        const claim = await claimed(batch);
+        expect(claim.task.key).toBe(key);
+        await store.end(claim, exit(0));
+      }
     });
 
     test("a task that reached a limit goes on from its checkpoints when it is retried", async () => {

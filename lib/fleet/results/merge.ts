@@ -64,7 +64,7 @@ function inOrder(directories: readonly ResultsDirectory[]): ResultsDirectory[] {
   const missing = indexes.filter((index) => !byIndex.has(index));
   if (missing.length > 0)
     throw refusal(
-      `missing ${missing.length === 1 ? "is shard" : "are shards"} ${missing.map((index) => `${index}/${shard.of}`).join(", ")}`,
+      `${missing.length === 1 ? "shard" : "shards"} ${missing.map((index) => `${index}/${shard.of}`).join(", ")} ${missing.length === 1 ? "is" : "are"} missing`,
     );
   return indexes.flatMap((index) => byIndex.get(index) ?? []);
 }

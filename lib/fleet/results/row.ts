@@ -52,7 +52,7 @@ export function rowOf(result: TaskResult): ResultRow {
     key,
     outcome: state,
     exit: last?.exit,
-    error: last?.error,
+    error: last?.error ?? (state === "poison" && last?.kind === "lost" ? deaths(attempts) : undefined),
     attempts: attempts.map(attemptOf),
     cost_usd: spent.costUsd,
     tokens: spent.tokens,
@@ -68,6 +68,15 @@ export function rowOf(result: TaskResult): ResultRow {
     commit: published?.commit,
     patch: hasPatch,
     end,
+  };
+}
+
+/** The workers themselves could not say so. */
+function deaths(attempts: TaskResult["attempts"]): ResultRow["error"] {
+  const hosts = new Set(attempts.flatMap(({ kind, host }) => (kind === "lost" ? [host] : [])));
+  return {
+    code: "worker_lost",
+    message: `Two workers died in it, or were silent for too long, on ${[...hosts].join(", ")}`,
   };
 }
 

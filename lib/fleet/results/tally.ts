@@ -28,11 +28,13 @@ export function addToTally(tally: Tally, row: ResultRow): void {
 export const unsettledStates = ["waiting", "queued", "running"] as const satisfies readonly TaskState[];
 
 /**
- * The exit code of a batch: 0 when all tasks are done, 5 when only limits were in the way, else 3. Undefined when there
- * are tasks that are not settled, for whose sake the batch stopped.
+ * The exit code of a batch: 0 when all tasks are done, 5 when only limits were in the way, else 3. The cause of a
+ * skipped task is the one that it waits for. Undefined when there are tasks that are not settled, for whose sake the
+ * batch stopped.
  */
 export function exitOfCounts(counts: Readonly<Record<TaskState, number>>): 0 | 3 | 5 | undefined {
-  if (counts.failed + counts.poison + counts.cancelled + counts.skipped > 0) return 3;
+  if (counts.failed + counts.poison + counts.cancelled > 0) return 3;
+  if (counts.skipped > 0 && counts.limit === 0) return 3;
   if (unsettledStates.some((state) => counts[state] > 0)) return undefined;
   return counts.limit > 0 ? 5 : 0;
 }
