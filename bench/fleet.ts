@@ -29,7 +29,7 @@ async function measureLocal(): Promise<Figure[]> {
   try {
     await using store = openLocalFleet(path);
     const figures = await measureStore("SQLite", store, Array<FleetStore>(workers).fill(store));
-    return [...figures, await measureIdle("SQLite", { path })];
+    return [...figures, await measureIdle("SQLite", { path: join(home, "idle.db") })];
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
@@ -46,7 +46,10 @@ async function measureRemote(): Promise<Figure[]> {
     stores.push(stack.use(await openRemoteFleet(url, { role: "client", note: console.error, connections: 1 })));
   const [first] = stores;
   if (first === undefined) return [];
-  return [...(await measureStore("PostgreSQL", first, stores)), await measureIdle("PostgreSQL", { url })];
+  return [
+    ...(await measureStore("PostgreSQL", first, stores)),
+    await measureIdle("PostgreSQL", { url: await server.create() }),
+  ];
 }
 
 async function measureStore(name: string, store: FleetStore, stores: readonly FleetStore[]): Promise<Figure[]> {

@@ -105,8 +105,8 @@ export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly 
     const where = `batch = $1 AND key IN (${placesFrom(2, keys)})`;
     await rows.all(`UPDATE batch_task SET state = 'queued' WHERE ${where}`, [batch.id, ...keys]);
   }
-  // Waits for whoever is closing the batch, and keeps others from it until these tasks are there to be cleared: what was
-  // left in the queue would be taken for lost when the batch goes on.
+  // Waits for whoever is closing the batch, and keeps others from it until these tasks are there to be cleared: one
+  // that was left in the queue would be taken for lost when the batch goes on.
   const sql = "UPDATE batch SET finished = finished WHERE id = $1 AND state = 'open' RETURNING id";
   if ((await rows.all(sql, [batch.id])).length > 0) await queue.push(rows, batch.id, tasks, batch.settings.leaseMs);
 }
