@@ -1,6 +1,6 @@
 /**
- * `node_modules/.bin/bun bench/fleetplan.ts [CLAIM_MS SETTLE_MS BEAT_MS LOCK_MS]`: how many workers a PostgreSQL store
- * carries, by a simulation with the costs that `npm run bench fleet` prints for it. It prints a table for docs/fleet.md.
+ * `bun bench/fleetplan.ts [CLAIM_MS SETTLE_MS BEAT_MS LOCK_MS]`: how many tasks at once a PostgreSQL store carries, by a
+ * simulation with the costs that `npm run bench fleet` prints for it. It prints a table for docs/fleet.md.
  */
 import { seeded } from "../test/support/random.ts";
 
@@ -142,10 +142,10 @@ class Heap {
   }
 }
 
-const [claimMs = 1.2, settleMs = 1.2, beatMs = 0.4, lockMs = 2] = process.argv.slice(2).map(Number);
+const [claimMs = 2.2, settleMs = 2.2, beatMs = 0.5, lockMs = 2] = process.argv.slice(2).map(Number);
 const costs: Costs = { claimMs, settleMs, beatMs, lockMs };
 
-console.log("| mean task | workers | budget | hours | load of 2 cores | claim, p95 | waiting for the store |");
+console.log("| mean task | at once | budget | hours | load of 2 cores | claim, p95 | waiting for the store |");
 console.log("| --: | --: | --- | --: | --: | --: | --: |");
 for (const taskMs of [60_000, 5_000])
   for (const workers of [100, 1_000, 3_000, 10_000])
