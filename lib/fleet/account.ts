@@ -123,8 +123,14 @@ export async function moreFor(
       tokens: account.reserved.tokens - booked.reserved_tokens,
     },
   };
-  const grant = grantFor(settings, without, leftFor(task, spent));
-  return grant && { grant, booked };
+  // A run that has stopped with this much left needs more for its next request, or would stop again for ever.
+  const unspent = { costUsd: booked.reserved_cost - spent.costUsd, tokens: booked.reserved_tokens - spent.tokens };
+  const grant = grantFor(settings, without, leftFor(task, spent), unspent);
+  return grant && exceeds(grant, unspent) ? { grant, booked } : undefined;
+}
+
+function exceeds({ costUsd, tokens }: Partial<Spending>, unspent: Spending): boolean {
+  return (costUsd !== undefined && costUsd > unspent.costUsd) || (tokens !== undefined && tokens > unspent.tokens);
 }
 
 function leftFor({ maxCost, maxTokens }: FleetTask, spent: Spending): Pick<FleetTask, "maxCost" | "maxTokens"> {

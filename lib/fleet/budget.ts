@@ -25,13 +25,15 @@ export function grantFor(
   settings: BatchSettings,
   account: Account,
   task: Pick<FleetTask, "maxCost" | "maxTokens">,
+  tooLittle: Spending = { costUsd: 0, tokens: 0 },
 ): Partial<Spending> | undefined {
   const grant: Partial<Spending> = {};
   for (const measure of measures) {
     const limit = limitOf(settings, measure);
     if (limit === undefined) continue;
     const left = leftOf(limit, account, measure);
-    const wanted = wantedBy(task, measure) ?? estimateOf(limit, account, measure);
+    const wanted =
+      wantedBy(task, measure) ?? Math.max(estimateOf(limit, account, measure), tooLittle[measure] * margin);
     // With nothing set aside nobody else is running: nothing will come back, so all of it may be used.
     const least = account.reserved[measure] > 0 ? wanted * leastPart : 0;
     const granted = measure === "tokens" ? Math.floor(Math.min(wanted, left)) : Math.min(wanted, left);

@@ -328,6 +328,15 @@ export function describeFleetStore(
       expect(await store.overview(batch)).toMatchObject({ spent: { costUsd: 10 }, reserved: { costUsd: 0 } });
     });
 
+    test("a run that could not send its next request gets more each time, until nothing is left", async () => {
+      const batch = await submit([task("a"), task("b")], { maxCost: 1 });
+      await store.end(await claimed(batch), exit(0, 0.1));
+      const b = await claimed(batch);
+      const more = () => store.grantMore(b, { costUsd: 0, tokens: 5 });
+      const grants = [b.grant, await more(), await more(), await more(), await more()];
+      expect(grants.map((grant) => grant?.costUsd?.toFixed(1))).toEqual(["0.2", "0.4", "0.8", "0.9", undefined]);
+    });
+
     test("when the budget is spent nothing begins, and what is left stays in the list", async () => {
       const batch = await submit([task("a"), task("b")], { maxCost: 1, keepGoing: true });
       await store.end(await claimed(batch), exit(0, 1));
