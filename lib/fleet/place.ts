@@ -71,7 +71,7 @@ export async function makePlace(claim: TaskClaim, made: NewPlace, options: Place
   }
 }
 
-/** What goes wrong where no task can write is the machine's fault. */
+/** Failures where no task can write are the machine's fault. */
 async function onMachine(directory: string, make: () => Promise<void>): Promise<void> {
   try {
     await make();
