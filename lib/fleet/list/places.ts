@@ -56,7 +56,7 @@ export function branchProblem(name: string): string | undefined {
 
 /** A branch, a tag or a commit, or an expression for one such as `HEAD~3`. It never looks like a flag. */
 export function isRevision(text: string): boolean {
-  return text !== "" && !text.startsWith("-") && !/[\p{Cc}\s]/u.test(text);
+  return text !== "" && text.length <= 1024 && !text.startsWith("-") && !/[\p{Cc}\s]/u.test(text);
 }
 
 /** A directory below a clone. */
