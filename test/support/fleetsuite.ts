@@ -157,7 +157,10 @@ export function describeFleetStore(
       expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await outcomes(batch)).toEqual({ bad: "poison", good: "done" });
       const [bad] = await resultsOf(store, batch);
-      expect(bad?.attempts.map(({ kind }) => kind)).toEqual(["lost", "lost"]);
+      expect(bad?.attempts.map(({ kind, error }) => [kind, error?.code])).toEqual([
+        ["lost", "lost"],
+        ["lost", "lost"],
+      ]);
     });
 
     test("a task waits for those that it names, and is skipped when one of them is not done", async () => {
