@@ -94,9 +94,7 @@ export class TaskAttempt {
       return await this.#carryOut();
     } catch (error) {
       if (this.#context.stop.aborted) return this.#stopped();
-      const end = endOfFailure(error);
-      const message = this.#masks.text(end.error?.message ?? "");
-      return { ...end, error: { code: end.error?.code ?? "internal", message }, spent: this.#spent };
+      return { ...this.#failed(error), spent: this.#spent };
     }
   }
 
@@ -188,8 +186,8 @@ export class TaskAttempt {
       return { ...end, patch: await this.#patch(place) };
     } catch (error) {
       const failure = patchFailure(error);
-      this.#context.note(failure.message);
-      return end.exit === 0 ? { ...end, ...endOfFailure(failure) } : end;
+      this.#context.note(this.#masks.text(failure.message));
+      return end.exit === 0 ? { ...end, ...this.#failed(failure) } : end;
     }
   }
 
@@ -241,8 +239,14 @@ export class TaskAttempt {
     } catch (error) {
       if (this.#context.stop.aborted) return this.#stopped();
       if (!(error instanceof AttemptFailure)) throw error;
-      return { ...end, ...endOfFailure(error) };
+      return { ...end, ...this.#failed(error) };
     }
+  }
+
+  /** Programs say what they like when they fail. */
+  #failed(error: unknown): ReturnType<typeof endOfFailure> {
+    const { error: about, ...end } = endOfFailure(error);
+    return { ...end, error: { code: about?.code ?? "internal", message: this.#masks.text(about?.message ?? "") } };
   }
 
   #schemaFile({ state }: WorkPlace): string | undefined {

@@ -30,7 +30,22 @@ function secretsIn(env: Env, others: readonly string[]): string[] {
   const values = Object.entries(env).flatMap(([name, value = ""]) =>
     (isNamedSecret(name) || others.includes(name)) && value.length >= shortestSecret ? [value] : [],
   );
-  return [...new Set(values)].toSorted((a, b) => b.length - a.length);
+  return [...new Set([...values, ...passwordIn(env["KODA_STORE"])])].toSorted((a, b) => b.length - a.length);
+}
+
+/** As it is written in the URL of the store, and as it is. */
+function passwordIn(url = ""): string[] {
+  const [, written = ""] = /^\w+:\/\/[^/?#]*?:([^/?#]*)@/.exec(url) ?? [];
+  const known = [written, unlessMalformed(written)];
+  return known.filter((text) => text.length >= shortestSecret);
+}
+
+function unlessMalformed(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }
 
 /** As bytes: a patch may have any. */

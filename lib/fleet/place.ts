@@ -6,10 +6,11 @@ import { isBelow } from "../files/path.ts";
 import { isProcessGone, thisProcess } from "../session/process.ts";
 import { type Basis, makeBasis, openBasis } from "./basis.ts";
 import { cloneInto } from "./clone.ts";
-import { AttemptFailure } from "./failure.ts";
+import { GitError } from "../git/program.ts";
+import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { findRevision, mirrorName, openMirror } from "./mirror.ts";
 import { removeDirectory } from "./remove.ts";
-import { type UserGit, userGit } from "./usergit.ts";
+import { type UserGit, userGit, withoutPasswords } from "./usergit.ts";
 import type { TaskClaim } from "./store.ts";
 import type { FleetTask } from "./task.ts";
 
@@ -71,7 +72,7 @@ export async function makePlace(claim: TaskClaim, made: NewPlace, options: Place
   }
 }
 
-/** What goes wrong where no task can write is the machine's fault. */
+/** Failures where no task can write are the machine's fault. */
 async function onMachine(directory: string, make: () => Promise<void>): Promise<void> {
   try {
     await make();
@@ -94,8 +95,17 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   const place = { user, directory: join(area, stateName, "mirrors", mirrorName(repo)), repo, signal };
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
-  await cloneInto({ user, mirror, revision, repo, root, mayWrite }, signal);
+  await cloneInto({ user, mirror, revision, repo, root, mayWrite }, signal).catch((error: unknown) => {
+    throw cloneFailure(repo, error);
+  });
   return await makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
+}
+
+/** A tree may have names that git refuses, or that the file system does not take. */
+function cloneFailure(repo: string, error: unknown): unknown {
+  if (!(error instanceof GitError) || endOfFailure(error).kind === "fault") return error;
+  const message = `Cannot check out "${withoutPasswords(repo)}": ${error.message.slice(0, 1000)}`;
+  return new AttemptFailure("repository", message, error);
 }
 
 /** The directory in which the task is done; it may not lead out of the clone. */

@@ -5,7 +5,7 @@ import type { FleetDatabase, Rows } from "./database.ts";
 import type { QueuedTask, TaskQueue } from "./queue.ts";
 import { first, placesFrom } from "./rows.ts";
 import type { AttemptEnd, BatchState, TaskOutcome } from "./store.ts";
-import { readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
+import { encodeFailure, readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
 import { taskSchema } from "./task.ts";
 import { type Failures, mostLosses } from "./verdict.ts";
 
@@ -143,12 +143,17 @@ export async function recordLoss(settling: Settling, { task, attempts, ...row }:
   const { key } = task;
   const spent = await mostSpentBy(rows, batch.id, key, attempts);
   if (spent.isOpen)
-    await closeAttempt(rows, { batch, key, attempt: attempts }, { kind: "lost", spent, endedAt: Date.now() });
+    await closeAttempt(rows, { batch, key, attempt: attempts }, { ...lost, spent, endedAt: Date.now() });
   const failures = { ...row.failures, losses: row.failures.losses + 1 };
   if (batch.state === "cancelled") await settle(settling, key, { outcome: "cancelled", failures });
   else if (failures.losses >= mostLosses) await settle(settling, key, { outcome: "poison", failures });
   else await queueAgain(settling, key, { failures, notBefore: 0, resumes: true });
 }
+
+const lost = {
+  kind: "lost",
+  error: encodeFailure({ code: "lost", message: "Its worker ended without a word, or was silent for too long" }),
+};
 
 /** No task of it begins any more. */
 async function closeBatch({ rows, queue, batch }: Settling, state: BatchState): Promise<void> {
@@ -186,7 +191,7 @@ export async function freeBudget(database: FleetDatabase, queue: TaskQueue, id: 
     if (!isLimited(batch.settings) || batch.state !== "open") return;
     for (const { key, number: attempt } of await silentAttempts(rows, batch)) {
       const spent = await mostSpentBy(rows, id, key, attempt);
-      await closeAttempt(rows, { batch, key, attempt }, { kind: "lost", spent, endedAt: Date.now() });
+      await closeAttempt(rows, { batch, key, attempt }, { ...lost, spent, endedAt: Date.now() });
     }
     const { settings, account } = await readBatch(rows, id);
     if ((await hasOpenAttempts(rows, id)) || grantFor(settings, account, {}) !== undefined) return;

@@ -65,6 +65,7 @@ function environment(env: UserGit["env"], { directory }: RemoteRun): Record<stri
   const kept = Object.entries(env).filter(([name]) => !ofRepository.test(name));
   return {
     ...Object.fromEntries(kept),
+    KODA_STORE: undefined,
     GIT_DIR: directory,
     GIT_TERMINAL_PROMPT: "0",
     GCM_INTERACTIVE: "never",

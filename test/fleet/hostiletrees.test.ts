@@ -132,3 +132,25 @@ test("a task that changes nothing has no patch", async () => {
   const results = Object.values(await resultsOf(store, batch));
   expect(results.map(({ state, hasPatch }) => [state, hasPatch])).toEqual(tasks.map(() => ["done", false]));
 });
+
+test("a repository that git refuses to check out is an error of the task, with what git says", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const made = (input: string, ...args: string[]) =>
+    Bun.spawnSync(["git", ...args], { cwd: repo, env: place.env, stdin: Buffer.from(input) })
+      .stdout.toString()
+      .trim();
+  const blob = git(place, repo, "rev-parse", "HEAD:a.txt").trim();
+  const tree = made(`040000 tree ${made(`100644 blob ${blob}\tconfig\n`, "mktree")}\t.git\n`, "mktree");
+  git(place, repo, "branch", "bad", git(place, repo, "commit-tree", "-m", "bad", tree).trim());
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, ref: "bad" })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.at(-1)?.exit]).toEqual(["poison", 1]);
+  expect(attempts?.at(-1)?.error).toEqual({
+    code: "repository",
+    message: `Cannot check out "${repo}": git read-tree failed with exit code 128: error: invalid path '.git/config'`,
+  });
+});

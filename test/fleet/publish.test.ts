@@ -87,6 +87,17 @@ test("a publish command that fails is an error of the attempt", async () => {
   expect(a?.attempts[1]?.error?.message).toBe("The publish command failed with exit code 3: no");
 });
 
+test("what a publish command says when it fails is stored without secrets", async () => {
+  const secrets = { DEPLOY_TOKEN: "deploy-token-1", KODA_STORE: "postgres://koda:open%20sesame@db.example.com/koda" };
+  const publishCommand = 'echo "$DEPLOY_TOKEN $KODA_STORE open sesame" >&2; exit 3';
+  await using task = await published((_, index) => change[index % 2], {}, { publishCommand, env: secrets });
+  const { events } = await task.work();
+  const { a } = await resultsOf(task.store, task.batch);
+  const message = "The publish command failed (3): [key] postgres://koda:[key]@db.example.com/koda [key]";
+  expect(a?.attempts.map(({ error }) => error?.message)).toEqual([message, message]);
+  expect(JSON.stringify(events)).not.toMatch(/deploy-token-1|sesame/);
+});
+
 test("no hook runs, neither of the work tree nor of the user's own git", async () => {
   await using task = await published(
     [

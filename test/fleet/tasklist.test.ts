@@ -147,6 +147,25 @@ test("a password in a URL is not repeated", async () => {
   expect(message).not.toContain("hunter2");
 });
 
+test.each([
+  ["https://ghp_0123456789abcdef0123456789abcdef0123@example.com/x", "ghp_"],
+  ["https://koda:hunter/2@example.com/x", "hunter"],
+  ["https://koda@b:hunter2@example.com/x", "hunter2"],
+])("neither is that of %s", async (repo, secret) => {
+  const message = await refusal(row({ repo }));
+  expect(message).toContain("the URL has a password");
+  expect(message).not.toContain(secret);
+});
+
+test.each([
+  "https://koda@example.com/x",
+  "ssh://git@example.com:22/@x",
+  "ssh://git@[::1]:22/@x",
+  "https://example.com:8443/@x/y",
+])("%s has no password", async (repo) => {
+  expect((await read(row({ repo }))).tasks[0]?.repo).toBe(repo);
+});
+
 test("a circle is printed", async () => {
   const text = ["a", "b", "c"].map((key, at) => row({ key, after: [["b"], ["c"], ["a"]][at] })).join("\n");
   expect(await refusal(text)).toContain("wait for each other: a → b → c → a");

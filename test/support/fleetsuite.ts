@@ -158,7 +158,10 @@ export function describeFleetStore(
       expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await outcomes(batch)).toEqual({ bad: "poison", good: "done" });
       const [bad] = await resultsOf(store, batch);
-      expect(bad?.attempts.map(({ kind }) => kind)).toEqual(["lost", "lost"]);
+      expect(bad?.attempts.map(({ kind, error }) => [kind, error?.code])).toEqual([
+        ["lost", "lost"],
+        ["lost", "lost"],
+      ]);
       expect(bad && rowOf(bad).error?.message).toStartWith("Two workers died in it, or were silent for too long, on ");
     });
 

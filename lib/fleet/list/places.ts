@@ -15,10 +15,20 @@ export function repositoryOf(text: string, directory: string): Repository {
   const [, scheme] = /^([a-z][\w+.-]*):\/\//i.exec(text) ?? [];
   if (scheme === undefined) return { repo: isScpLike(text) || text.startsWith("~/") ? text : resolve(directory, text) };
   if (!schemes.has(scheme.toLowerCase())) return { problem: expectedRepository };
-  if (/^[^/]+\/\/[^/@]*:[^/@]*@/.test(text))
+  if (hasPassword(text))
     return { problem: "the URL has a password, which would be kept in the store: use a credential helper of git" };
   return { repo: text };
 }
+
+/** Tokens of known forges are names of users too. What follows a host is a port, or else it belongs to a password. */
+function hasPassword(url: string): boolean {
+  const [, authority = "", rest = ""] = /^[^/]+\/\/([^/]*)(.*)/s.exec(url) ?? [];
+  const user = authority.slice(0, Math.max(authority.lastIndexOf("@"), 0));
+  if (user.includes(":") || tokenLike.test(user)) return true;
+  return /^[^[:]*:\D/.test(authority) && rest.includes("@");
+}
+
+const tokenLike = /^(?:gh[a-z]_|github_pat_|gl[a-z]{1,6}-|hf_|AT[A-Z]{2,3}|[0-9a-f]{40})/;
 
 export const expectedRepository = "expected a URL (https, http, ssh, git or file), HOST:PATH or a path";
 
@@ -46,7 +56,7 @@ export function branchProblem(name: string): string | undefined {
 
 /** A branch, a tag or a commit, or an expression for one such as `HEAD~3`. It never looks like a flag. */
 export function isRevision(text: string): boolean {
-  return text !== "" && !text.startsWith("-") && !/[\p{Cc}\s]/u.test(text);
+  return text !== "" && text.length <= 1024 && !text.startsWith("-") && !/[\p{Cc}\s]/u.test(text);
 }
 
 /** A directory below a clone. */
