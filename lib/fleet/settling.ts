@@ -152,7 +152,7 @@ export async function recordLoss(settling: Settling, { task, attempts, ...row }:
 
 const lost = {
   kind: "lost",
-  error: encodeFailure({ code: "lost", message: "Its worker ended without a word, or was silent for too long" }),
+  error: encodeFailure({ code: "worker_lost", message: "Its worker ended without a word, or was silent for too long" }),
 };
 
 /** No task of it begins any more. */

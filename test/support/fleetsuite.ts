@@ -159,8 +159,8 @@ export function describeFleetStore(
       expect(await outcomes(batch)).toEqual({ bad: "poison", good: "done" });
       const [bad] = await resultsOf(store, batch);
       expect(bad?.attempts.map(({ kind, error }) => [kind, error?.code])).toEqual([
-        ["lost", "lost"],
-        ["lost", "lost"],
+        ["lost", "worker_lost"],
+        ["lost", "worker_lost"],
       ]);
       expect(bad && rowOf(bad).error?.message).toStartWith("Two workers died in it, or were silent for too long, on ");
     });

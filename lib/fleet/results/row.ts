@@ -52,7 +52,7 @@ export function rowOf(result: TaskResult): ResultRow {
     key,
     outcome: state,
     exit: last?.exit,
-    error: last?.error ?? (state === "poison" && last?.kind === "lost" ? deaths(attempts) : undefined),
+    error: state === "poison" && last?.kind === "lost" ? deaths(attempts) : last?.error,
     attempts: attempts.map(attemptOf),
     cost_usd: spent.costUsd,
     tokens: spent.tokens,
