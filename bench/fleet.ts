@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openLocalFleet } from "../lib/fleet/local.ts";
-import { openRemoteFleet } from "../lib/fleet/remote.ts";
+import { openLocalFleet } from "../lib/fleet/local/local.ts";
+import { openRemoteFleet } from "../lib/fleet/postgres/remote.ts";
 import type { FleetStore } from "../lib/fleet/store.ts";
 import { defaults, exit, isClaim, newBatchId, task, worker } from "../test/support/fleettasks.ts";
 import { missingPostgres, startPostgres } from "../test/support/postgres.ts";

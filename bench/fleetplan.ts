@@ -1,6 +1,6 @@
 /**
- * `bun bench/fleetplan.ts [CLAIM_MS SETTLE_MS BEAT_MS LOCK_MS]`: how many tasks at once a PostgreSQL store carries, by a
- * simulation with the costs that `npm run bench fleet` prints for it. It prints a table for docs/fleet.md.
+ * `bun bench/fleetplan.ts [CLAIM_MS SETTLE_MS BEAT_MS LOCK_MS]`: how many tasks at once a PostgreSQL store carries. A
+ * simulation, with the costs that `npm run bench fleet` prints for it; it prints a table for docs/fleet.md.
  */
 import { seeded } from "../test/support/random.ts";
 

@@ -1,7 +1,7 @@
 import { formatAge } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
-import type { BatchOverview } from "../lib/fleet/overview.ts";
+import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import type { TaskOutcome } from "../lib/fleet/store.ts";
 import { dollars } from "../lib/sink/style.ts";
 import { visibleLine } from "../lib/visible.ts";

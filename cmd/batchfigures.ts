@@ -1,6 +1,6 @@
 import { formatElapsed } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
-import type { BatchOverview } from "../lib/fleet/overview.ts";
+import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { exitOfCounts } from "../lib/fleet/results/tally.ts";
 import { taskStates } from "../lib/fleet/store.ts";
 import { dollars } from "../lib/sink/style.ts";

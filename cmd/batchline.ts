@@ -1,4 +1,4 @@
-import type { BatchOverview } from "../lib/fleet/overview.ts";
+import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { oneLine } from "../lib/sink/style.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { progressLine } from "./batchfigures.ts";

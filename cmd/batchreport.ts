@@ -1,5 +1,5 @@
 import { againAt, type FleetEvent } from "../lib/fleet/events.ts";
-import type { BatchOverview } from "../lib/fleet/overview.ts";
+import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { inline } from "../lib/sink/style.ts";
 import { LiveLine } from "./batchline.ts";

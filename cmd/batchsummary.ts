@@ -1,6 +1,6 @@
 import { formatElapsed } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
-import type { BatchOverview } from "../lib/fleet/overview.ts";
+import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { rowOf, type ResultRow } from "../lib/fleet/results/row.ts";
 import { addToTally, emptyTally } from "../lib/fleet/results/tally.ts";
 import { type FleetStore, taskStates } from "../lib/fleet/store.ts";

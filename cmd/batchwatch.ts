@@ -1,5 +1,5 @@
-import type { BatchOverview } from "../lib/fleet/overview.ts";
-import { rest } from "../lib/fleet/reach.ts";
+import type { BatchOverview } from "../lib/fleet/store/overview.ts";
+import { rest } from "../lib/fleet/work/reach.ts";
 import type { FleetStore } from "../lib/fleet/store.ts";
 import { exitOfBatch, isSettled, progressLine } from "./batchfigures.ts";
 import { Settlements } from "./batchsettlements.ts";

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { embedBoss } from "../lib/fleet/embed.ts";
+import { embedBoss } from "../lib/fleet/postgres/embed.ts";
 import { embedMcp } from "../lib/mcp/embed.ts";
 import { embedCatalog } from "../lib/model/catalog/embed.ts";
 import { embedSupervisor, supervisorWorker } from "../lib/sandbox/supervisor/embed.ts";

@@ -12,7 +12,7 @@ export type FleetOptions = {
 };
 
 export async function openFleet({ url, path, role, note }: FleetOptions): Promise<FleetStore> {
-  if (url === undefined) return (await import("./local.ts")).openLocalFleet(path);
-  const { openRemoteFleet } = await import("./remote.ts");
+  if (url === undefined) return (await import("./local/local.ts")).openLocalFleet(path);
+  const { openRemoteFleet } = await import("./postgres/remote.ts");
   return await openRemoteFleet(url, { role, note });
 }

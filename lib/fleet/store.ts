@@ -1,5 +1,5 @@
-import type { BatchOverview } from "./overview.ts";
-import type { Which } from "./requeue.ts";
+import type { BatchOverview } from "./store/overview.ts";
+import type { Which } from "./store/requeue.ts";
 import type { FleetTask } from "./task.ts";
 
 /** How much of the sessions of tasks the store keeps. Keys of providers never are. */

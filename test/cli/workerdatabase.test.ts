@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { openRemoteFleet } from "../../lib/fleet/remote.ts";
+import { openRemoteFleet } from "../../lib/fleet/postgres/remote.ts";
 import { keyOf, listOf } from "../support/batch.ts";
 import { resultsOf } from "../support/fleettasks.ts";
 import { koda, start, using } from "../support/koda.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { openRemoteFleet } from "../../lib/fleet/remote.ts";
+import { openRemoteFleet } from "../../lib/fleet/postgres/remote.ts";
 import { defaults, isClaim, task, worker } from "../support/fleettasks.ts";
 import { missingPostgres, startPostgres } from "../support/postgres.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { assert, property, string, uniqueArray } from "fast-check";
-import { queueNameOf } from "../../lib/fleet/bossnames.ts";
+import { queueNameOf } from "../../lib/fleet/postgres/bossnames.ts";
 
 test("a queue is named for its batch and its labels, in any order", () => {
   expect(queueNameOf("b1", [])).toBe("b1");

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { embedBoss } from "../../lib/fleet/embed.ts";
+import { embedBoss } from "../../lib/fleet/postgres/embed.ts";
 import { componentsOf } from "../../release/components.ts";
 import { hostTarget } from "../../release/targets.ts";
 import { defaults, task } from "../support/fleettasks.ts";
@@ -14,7 +14,7 @@ test.skipIf(missingPostgres !== undefined)(
   async () => {
     await using place = makePlace();
     const built = await Bun.build({
-      entrypoints: ["lib/fleet/remote.ts"],
+      entrypoints: ["lib/fleet/postgres/remote.ts"],
       outdir: place.project,
       target: "bun",
       plugins: [embedBoss()],

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { openLocalFleet } from "../../lib/fleet/local.ts";
+import { openLocalFleet } from "../../lib/fleet/local/local.ts";
 import { describeFleetStore } from "../support/fleetsuite.ts";
 import { makePlace } from "../support/place.ts";
 

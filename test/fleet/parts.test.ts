@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { linesFrom } from "../../lib/fleet/lines.ts";
-import { masksFor } from "../../lib/fleet/masks.ts";
-import { limitsFor } from "../../lib/fleet/childline.ts";
+import { linesFrom } from "../../lib/fleet/work/lines.ts";
+import { masksFor } from "../../lib/fleet/work/masks.ts";
+import { limitsFor } from "../../lib/fleet/work/childline.ts";
 import { usualSettings } from "../support/fleetplace.ts";
 
 const streamOf = (chunks: readonly string[]) =>

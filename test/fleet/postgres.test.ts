@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { Connections } from "../../lib/fleet/connections.ts";
-import { parsePostgresUrl } from "../../lib/fleet/postgresaddress.ts";
-import { openRemoteFleet, type RemoteOptions } from "../../lib/fleet/remote.ts";
+import { Connections } from "../../lib/fleet/postgres/connections.ts";
+import { parsePostgresUrl } from "../../lib/fleet/postgres/postgresaddress.ts";
+import { openRemoteFleet, type RemoteOptions } from "../../lib/fleet/postgres/remote.ts";
 import type { FleetStore } from "../../lib/fleet/store.ts";
 import { defaults, exit, isClaim, newBatchId, resultsOf, task, worker } from "../support/fleettasks.ts";
 import { startOldPostgres } from "../support/oldpostgres.ts";
@@ -100,7 +100,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
   test("any number of processes may be the first", async () => {
     const url = await server.create();
     const script = `
-      const { openRemoteFleet } = await import(process.argv[1] + "/lib/fleet/remote.ts");
+      const { openRemoteFleet } = await import(process.argv[1] + "/lib/fleet/postgres/remote.ts");
       const store = await openRemoteFleet(process.argv[2], { role: "worker", note: console.log });
       const settings = ${JSON.stringify(defaults)};
       const task = ${JSON.stringify(task("a"))};

@@ -1,7 +1,7 @@
 import { test } from "bun:test";
 import { SQL } from "bun";
 import { fromBunSql, PgBoss } from "pg-boss";
-import { openRemoteFleet } from "../../lib/fleet/remote.ts";
+import { openRemoteFleet } from "../../lib/fleet/postgres/remote.ts";
 import { describeFleetStore } from "../support/fleetsuite.ts";
 import { missingPostgres, startPostgres } from "../support/postgres.ts";
 

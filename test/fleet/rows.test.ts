@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Rows } from "../../lib/fleet/database.ts";
-import { insertMany } from "../../lib/fleet/rows.ts";
+import type { Rows } from "../../lib/fleet/store/database.ts";
+import { insertMany } from "../../lib/fleet/store/rows.ts";
 
 test("rows with long texts are inserted before there are many of them", async () => {
   const statements: number[] = [];

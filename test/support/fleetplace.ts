@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { unlessRefused } from "../../lib/errors.ts";
 import { type FleetEvent, fleetEventSchema } from "../../lib/fleet/events.ts";
-import { openLocalFleet } from "../../lib/fleet/local.ts";
+import { openLocalFleet } from "../../lib/fleet/local/local.ts";
 import type { BatchSettings, FleetStore, TaskResult } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
 import { waitUntilGone } from "../../lib/system/kill.ts";

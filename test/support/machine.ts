@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { taskFlags } from "../../cmd/flags.ts";
-import { Attempts } from "../../lib/fleet/attempts.ts";
+import { Attempts } from "../../lib/fleet/work/attempts.ts";
 import type { FleetEvent } from "../../lib/fleet/events.ts";
 import type { FleetStore, WorkerIdentity } from "../../lib/fleet/store.ts";
-import { FleetWorker } from "../../lib/fleet/worker.ts";
+import { FleetWorker } from "../../lib/fleet/work/worker.ts";
 import { thisProcess } from "../../lib/session/process.ts";
 import { batches, database } from "./fleetplace.ts";
 import { binary } from "./koda.ts";

@@ -62,10 +62,9 @@ function inOrder(directories: readonly ResultsDirectory[]): ResultsDirectory[] {
   }
   const indexes = Array.from({ length: shard.of }, (_, index) => index + 1);
   const missing = indexes.filter((index) => !byIndex.has(index));
-  if (missing.length > 0)
-    throw refusal(
-      `${missing.length === 1 ? "shard" : "shards"} ${missing.map((index) => `${index}/${shard.of}`).join(", ")} ${missing.length === 1 ? "is" : "are"} missing`,
-    );
+  const names = missing.map((index) => `${index}/${shard.of}`).join(", ");
+  if (missing.length === 1) throw refusal(`shard ${names} is missing`);
+  if (missing.length > 1) throw refusal(`shards ${names} are missing`);
   return indexes.flatMap((index) => byIndex.get(index) ?? []);
 }
 

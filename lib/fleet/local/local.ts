@@ -1,0 +1,19 @@
+import { Database } from "../../session/database.ts";
+import { migrate } from "../../session/schema.ts";
+import { LocalQueue } from "./localqueue.ts";
+import { SqliteFleet } from "./sqlite.ts";
+import { SqlStore } from "../store/sqlstore.ts";
+import type { FleetStore } from "../store.ts";
+
+/** The batches of this machine, in koda's own database, for any number of workers. */
+export function openLocalFleet(path: string): FleetStore {
+  const db = new Database(path);
+  try {
+    migrate(db);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  const database = new SqliteFleet(db);
+  return new SqlStore(database, new LocalQueue(database));
+}

@@ -1,0 +1,79 @@
+import { lockAccount, reserveGrant } from "./account.ts";
+import { type BatchRow, readBatch } from "./batchrow.ts";
+import { isLimited } from "./budget.ts";
+import type { FleetDatabase, Rows } from "./database.ts";
+import { freeBudget, recordLoss } from "./settling.ts";
+import type { Taken, TaskQueue } from "./queue.ts";
+import type { TaskClaim, Spending, WorkerIdentity } from "../store.ts";
+import { readTask, type TaskRow } from "./taskrow.ts";
+
+type Claiming = { database: FleetDatabase; queue: TaskQueue; worker: WorkerIdentity; paused: readonly string[] };
+
+/** The result of one look at the queue: a task, one that had to be put in order first, or nothing. */
+type Look = TaskClaim | "again" | undefined;
+
+/** Undoes the look: what was taken is in the queue again, untouched. */
+class NotNow extends Error {}
+
+/** The next task of a batch for this worker. Undefined when there is none that may begin now. */
+export async function claimFrom(claiming: Claiming, batch: BatchRow): Promise<TaskClaim | undefined> {
+  for (;;) {
+    const look = await lookOnce(claiming, batch);
+    if (look !== "again") return look;
+  }
+}
+
+async function lookOnce({ database, queue, worker, paused }: Claiming, found: BatchRow): Promise<Look> {
+  try {
+    return await database.write(async (rows) => {
+      if (isLimited(found.settings)) await lockAccount(rows, found.id);
+      const batch = isLimited(found.settings) ? await readBatch(rows, found.id) : found;
+      const taken = await queue.take(rows, batch.id, worker, paused);
+      if (taken === undefined) return undefined;
+      const row = await readTask(rows, batch.id, taken.key);
+      if (row?.state === "queued" && batch.state === "open") return await begin({ rows, batch, worker }, taken, row);
+      await queue.complete(rows, batch.id, taken.ticket);
+      if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
+      return "again";
+    });
+  } catch (error) {
+    if (!(error instanceof NotNow)) throw error;
+    await freeBudget(database, queue, found.id);
+    return undefined;
+  }
+}
+
+async function begin(
+  { rows, batch, worker }: { rows: Rows; batch: BatchRow; worker: WorkerIdentity },
+  { ticket }: Taken,
+  { task, attempts, resumes }: TaskRow,
+): Promise<TaskClaim> {
+  const attempt = attempts + 1;
+  const grant = await reserveGrant(rows, batch, task);
+  if (grant === undefined) throw new NotNow();
+  const changed = await rows.all(
+    "UPDATE batch_task SET state = 'running', attempts = $3 WHERE batch = $1 AND key = $2 AND state = 'queued' RETURNING key",
+    [batch.id, task.key, attempt],
+  );
+  // Cancelled while it was being taken.
+  if (changed.length === 0) throw new NotNow();
+  await insertAttempt(rows, { batch, task, attempt, worker, grant });
+  return { batch: batch.id, task, attempt, settings: batch.settings, resumes, grant, ticket };
+}
+
+type NewAttempt = {
+  batch: BatchRow;
+  task: TaskRow["task"];
+  attempt: number;
+  worker: WorkerIdentity;
+  grant: Partial<Spending>;
+};
+
+async function insertAttempt(rows: Rows, { batch, task, attempt, worker, grant }: NewAttempt): Promise<void> {
+  await rows.all(
+    `INSERT INTO batch_attempt
+       (batch, key, number, worker, host, started_at, kind, cost, tokens, reserved_cost, reserved_tokens)
+     VALUES ($1, $2, $3, $4, $5, $6, 'open', 0, 0, $7, $8)`,
+    [batch.id, task.key, attempt, worker.id, worker.host, Date.now(), grant.costUsd ?? 0, grant.tokens ?? 0],
+  );
+}

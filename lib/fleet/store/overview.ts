@@ -1,0 +1,99 @@
+import type { BatchRow } from "./batchrow.ts";
+import type { Rows } from "./database.ts";
+import { pausedGroups } from "./ending.ts";
+import { first } from "./rows.ts";
+import { type BatchSettings, type BatchState, type Spending, type TaskState, taskStates } from "../store.ts";
+
+/** A batch at one moment. The counts always add up to `total`. */
+export type BatchOverview = {
+  id: string;
+  submittedAt: number;
+  settings: BatchSettings;
+  total: number;
+  counts: Readonly<Record<TaskState, number>>;
+  state: BatchState;
+  spent: Spending;
+  /** Set aside for attempts that are running. */
+  reserved: Spending;
+  workers: readonly WorkerOverview[];
+  /** Groups that wait for their provider. */
+  paused: readonly { group: string; until: number }[];
+};
+
+type WorkerOverview = {
+  id: string;
+  host: string;
+  pid: number;
+  running: readonly string[];
+  seenAt: number;
+  /** Why it claims nothing any more. */
+  left?: string;
+};
+
+export async function readOverview(rows: Rows, batch: BatchRow): Promise<BatchOverview> {
+  const { id, submittedAt, settings, total } = batch;
+  const counts = await readCounts(rows, id);
+  const isOver = counts.waiting + counts.queued + counts.running === 0;
+  return {
+    id,
+    submittedAt,
+    settings,
+    total,
+    counts,
+    state: batch.state === "open" && isOver ? "over" : batch.state,
+    ...(await readSpending(rows, id)),
+    workers: await readWorkers(rows, id),
+    paused: await pausedGroups(rows),
+  };
+}
+
+async function readCounts(rows: Rows, batch: string): Promise<Record<TaskState, number>> {
+  const found = await rows.all<{ state: TaskState; n: number }>(
+    "SELECT state, CAST(count(*) AS INTEGER) AS n FROM batch_task WHERE batch = $1 GROUP BY state",
+    [batch],
+  );
+  const none = Object.fromEntries(taskStates.map((state) => [state, 0])) as Record<TaskState, number>;
+  return { ...none, ...Object.fromEntries(found.map(({ state, n }) => [state, n])) };
+}
+
+/** Money that open attempts have reserved counts only as far as they have not spent it. */
+async function readSpending(rows: Rows, batch: string): Promise<Pick<BatchOverview, "spent" | "reserved">> {
+  const sums = await first<{ cost: number; tokens: number; reserved_cost: number; reserved_tokens: number }>(
+    rows,
+    `SELECT COALESCE(SUM(cost), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,
+       COALESCE(SUM(CASE WHEN reserved_cost > cost THEN reserved_cost - cost ELSE 0 END), 0) AS reserved_cost,
+       COALESCE(SUM(CASE WHEN reserved_tokens > tokens THEN reserved_tokens - tokens ELSE 0 END), 0) AS reserved_tokens
+     FROM batch_attempt WHERE batch = $1`,
+    [batch],
+  );
+  return {
+    spent: { costUsd: sums?.cost ?? 0, tokens: sums?.tokens ?? 0 },
+    reserved: { costUsd: sums?.reserved_cost ?? 0, tokens: sums?.reserved_tokens ?? 0 },
+  };
+}
+
+type StoredWorker = { id: string; host: string; pid: number; seen_at: number; left_because: string | null };
+
+/** Those that have a task of the batch, and those that have left of late with a reason. */
+async function readWorkers(rows: Rows, batch: string): Promise<WorkerOverview[]> {
+  const running = await rows.all<{ worker: string; key: string }>(
+    "SELECT worker, key FROM batch_attempt WHERE batch = $1 AND kind = 'open' ORDER BY worker, key",
+    [batch],
+  );
+  const keys = Map.groupBy(running, ({ worker }) => worker);
+  const workers = await rows.all<StoredWorker>(
+    `SELECT id, host, pid, seen_at, left_because FROM batch_worker
+     WHERE id IN (SELECT worker FROM batch_attempt WHERE batch = $1) ORDER BY host, pid`,
+    [batch],
+  );
+  return workers
+    .filter(({ id, left_because: why }) => keys.has(id) || why !== null)
+    .map(({ id, host, pid, seen_at: seenAt, left_because: why }) => ({
+      id,
+      host,
+      pid,
+      seenAt,
+      running: keys.get(id)?.map(({ key }) => key) ?? [],
+      ...(why !== null && { left: why }),
+    }));
+}

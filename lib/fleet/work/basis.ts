@@ -1,0 +1,147 @@
+import { copyFileSync, lstatSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { errnoOf } from "../../errors.ts";
+import { GitError, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
+import { AttemptFailure } from "./failure.ts";
+import type { Mirror } from "./mirror.ts";
+
+/**
+ * The state of a work tree that its patch is against: a git directory of koda's own beside it, out of the reach of
+ * commands, so that nothing of the repository is obeyed and nothing in it is touched.
+ */
+export class Basis {
+  readonly directory: string;
+  /** The commit; of an empty directory it is the empty tree. */
+  readonly base: string;
+  readonly #git: Git;
+  readonly #root: string;
+
+  constructor({ directory, base, git, root }: { directory: string; base: string; git: Git; root: string }) {
+    this.directory = directory;
+    this.base = base;
+    this.#git = git;
+    this.#root = root;
+  }
+
+  /**
+   * Everything in the tree that differs, new files too, without what the repository ignores. For `git apply`. Throws an
+   * AttemptFailure when the store could not take it.
+   */
+  async patch(signal: AbortSignal): Promise<Uint8Array> {
+    const tree = await this.writeTree(signal);
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    for await (const piece of streamGit(this.#run(signal), [...patchCommand, this.base, tree])) {
+      size += piece.length;
+      assertPatchSize(size);
+      pieces.push(piece);
+    }
+    return Buffer.concat(pieces);
+  }
+
+  /** The tree as it is now, as an object of git. */
+  async writeTree(signal: AbortSignal): Promise<string> {
+    const run = this.#run(signal);
+    // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
+    const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
+    if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
+      throw new GitError(`git add failed with exit code ${exitCode}: ${complaint.trim()}`);
+    return textOf(await runGit(run, ["write-tree"]));
+  }
+
+  /** Changes the tree. Throws GitError when the patch does not fit, and then changes nothing. */
+  async apply(patch: Uint8Array, signal: AbortSignal): Promise<void> {
+    if (patch.length === 0) return;
+    const file = join(this.directory, "koda-patch");
+    writeFileSync(file, patch);
+    await runGit(this.#run(signal), ["apply", "--whitespace=nowarn", "--", file]);
+  }
+
+  async commit(message: string, author: { name: string; email: string }, signal: AbortSignal): Promise<string> {
+    const tree = await this.writeTree(signal);
+    const identity = ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
+    const args = [...identity, "commit-tree", tree, "-p", this.base, "-F", "-"];
+    return textOf(await runGit(this.#run(signal), args, message));
+  }
+
+  #run(signal: AbortSignal): GitRun {
+    return { git: this.#git, directory: this.directory, workTree: this.#root, cwd: this.#root, signal };
+  }
+}
+
+const addCommand = ["add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"];
+
+/**
+ * git would run `git status` in each submodule, which obeys the settings that it finds there, and those may be the
+ * task's own. So submodules stay as they are, unless they are removed. Names are bytes: git knows no encoding.
+ */
+async function pathsBesideSubmodules(run: GitRun): Promise<Uint8Array> {
+  const listed = Buffer.from(await runGit(run, ["ls-files", "-z", "--stage"])).toString("latin1");
+  const names = listed.split("\0").flatMap((line) => /^160000 \w+ \d\t([^]*)$/.exec(line)?.[1] ?? []);
+  const root = Buffer.from(`${run.workTree}/`).toString("latin1");
+  const isLeft = (name: string) => isDirectory(Buffer.from(root + name, "latin1"));
+  const [gone, left] = [names.filter((name) => !isLeft(name)), names.filter(isLeft)];
+  if (gone.length > 0) await runGit(run, ["update-index", "-z", "--force-remove", "--stdin"], zeroEnded(gone));
+  return zeroEnded([".", ...left.map((name) => `:(exclude,literal)${name}`)]);
+}
+
+function isDirectory(path: Buffer): boolean {
+  try {
+    return lstatSync(path).isDirectory();
+  } catch (error) {
+    return errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR";
+  }
+}
+
+function zeroEnded(names: readonly string[]): Uint8Array {
+  return Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
+}
+
+const mostMebibytes = 64;
+
+/** A database takes no value of any size, and would be busy with one for minutes. */
+export function assertPatchSize(bytes: number): void {
+  if (bytes <= mostMebibytes * 1024 * 1024) return;
+  const advice = "let .gitignore name what is built or downloaded";
+  throw new AttemptFailure("patch", `The changes are larger than ${mostMebibytes} MiB, which is the most: ${advice}`);
+}
+
+const patchCommand = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];
+
+type NewBasis = { directory: string; git: Git; root: string; mirror: Mirror | undefined; commit: string | undefined };
+
+/** For a tree as it was just made: of a commit, or empty. */
+export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Basis> {
+  const { directory, git, root, mirror } = made;
+  for (const part of ["objects/info", "refs"]) mkdirSync(join(directory, part), { recursive: true });
+  writeFileSync(join(directory, "HEAD"), "ref: refs/heads/none\n");
+  writeFileSync(join(directory, "config"), mirror?.hash === "sha256" ? longHashes : shortHashes);
+  if (mirror !== undefined) {
+    writeFileSync(join(directory, "objects/info/alternates"), `${mirror.objects}\n`);
+    copyIndex(join(root, ".git", "index"), join(directory, "index"));
+  }
+  const run: GitRun = { git, directory, workTree: root, cwd: root, signal };
+  const base = made.commit ?? textOf(await runGit(run, ["mktree"]));
+  writeFileSync(join(directory, baseFile), base);
+  return new Basis({ directory, base, git, root });
+}
+
+/** As it was made by an earlier attempt. */
+export function openBasis(made: Pick<NewBasis, "directory" | "git" | "root">): Basis {
+  return new Basis({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
+}
+
+const baseFile = "koda-base";
+const shortHashes = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
+const longHashes = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectFormat = sha256\n";
+
+/** With its time: git looks closer at files that are no older than the index. */
+function copyIndex(from: string, to: string): void {
+  copyFileSync(from, to);
+  const seconds = Math.floor(statSync(from).mtimeMs) / 1000;
+  utimesSync(to, seconds, seconds);
+}
+
+function textOf(printed: Uint8Array): string {
+  return new TextDecoder().decode(printed).trim();
+}

@@ -1,0 +1,76 @@
+import { KodaError, messageOf } from "../../errors.ts";
+import type { LogTransfer } from "../../session/transfer.ts";
+import { takeCheckpoint } from "./checkpoint.ts";
+import type { Masks } from "./masks.ts";
+import type { WorkPlace } from "./place.ts";
+import type { TaskClaim, FleetStore } from "../store.ts";
+
+type CheckpointingOptions = {
+  store: FleetStore;
+  logs: LogTransfer;
+  masks: Masks;
+  place: WorkPlace;
+  stored: number;
+  note(message: string): void;
+  reach<T>(ask: () => Promise<T>): Promise<T>;
+  checkpointMs?: number | undefined;
+};
+
+const usualMs = 10_000;
+
+/** The last one is made when all is being stopped. */
+const limitMs = 60_000;
+
+/** Gives the store what another machine needs to go on with the attempt: now and then, and at its end. */
+export class Checkpointing {
+  /** The store has all of the session. */
+  isWhole = false;
+  readonly #claim: TaskClaim;
+  readonly #options: CheckpointingOptions;
+  readonly #isWanted: boolean;
+  #stored: number;
+  #lastAt = performance.now();
+  #current: Promise<void> | undefined;
+
+  constructor(claim: TaskClaim, options: CheckpointingOptions) {
+    this.#claim = claim;
+    this.#options = options;
+    this.#stored = options.stored;
+    this.#isWanted = claim.settings.transcripts !== "none";
+  }
+
+  /** A reply has been recorded. */
+  replied(): void {
+    const { checkpointMs = usualMs, note } = this.#options;
+    if (!this.#isWanted || this.#current !== undefined || performance.now() - this.#lastAt < checkpointMs) return;
+    this.#current = this.#take((ask) => ask())
+      // The next one brings what this one has not.
+      .catch((error: unknown) => note(`A checkpoint could not be stored: ${messageOf(error)}`))
+      .finally(() => {
+        this.#current = undefined;
+        this.#lastAt = performance.now();
+      });
+  }
+
+  /** The last one. Without it the next attempt begins where the one before it was. */
+  async finish(): Promise<void> {
+    await this.#current;
+    if (!this.#isWanted) return;
+    try {
+      await this.#take((ask) => this.#options.reach(ask));
+      this.isWhole = this.#options.place.basis !== undefined;
+    } catch (error) {
+      // A full disk is found by what comes next, and is no reason to lose the end of the attempt.
+      if (!(error instanceof Error)) throw error;
+      const words = error instanceof KodaError ? error.message : messageOf(error);
+      this.#options.note(`The last checkpoint could not be stored: ${words}`);
+    }
+  }
+
+  async #take(reach: <T>(ask: () => Promise<T>) => Promise<T>): Promise<void> {
+    const taken = await takeCheckpoint(this.#options, this.#stored, AbortSignal.timeout(limitMs));
+    if (taken === undefined) return;
+    const { to, ...checkpoint } = taken;
+    if (await reach(() => this.#options.store.checkpoint(this.#claim, checkpoint))) this.#stored = to;
+  }
+}

@@ -1,0 +1,107 @@
+import { z } from "zod";
+import { parentVariable } from "../../system/orphan.ts";
+import { sendSignal } from "../../system/kill.ts";
+import { linesFrom } from "./lines.ts";
+import { tailOf, withoutRuntime } from "./program.ts";
+import type { Spending } from "../store.ts";
+
+const count = z.number().nullable();
+const usageSchema = z.object({
+  turn: z.object({ input: count, output: count }),
+  cost_usd: z.number().optional(),
+});
+const endSchema = z.looseObject({
+  exit: z.number(),
+  error: z.object({ code: z.string(), message: z.string(), retry_at: z.string().optional() }).optional(),
+  usage: z.object({ input: count, output: count, cost_usd: z.number().optional() }),
+  files_changed: z.number(),
+});
+
+type RunEnd = z.infer<typeof endSchema>;
+
+type ChildRun = {
+  /** The words that start `koda`. */
+  program: readonly string[];
+  args: readonly string[];
+  env: Readonly<Record<string, string | undefined>>;
+  prompt: string;
+  signal: AbortSignal;
+  /** Has its pid while it runs. */
+  pids: Set<number>;
+  /** After each reply of the model. */
+  onUsage(spent: Spending): void;
+};
+
+/** `end` is absent when the run was killed or has crashed; `failure` says how then. */
+export type ChildEnd = { spent: Spending; end?: RunEnd; failure: string };
+
+/** A run that was told to stop ends its commands, and says so; one that hangs is killed. */
+const graceMs = 15_000;
+
+/** Runs `koda exec --json` to its end, which comes soon after the signal, and follows its events. */
+export async function runChild(run: ChildRun): Promise<ChildEnd> {
+  const { program, args, env, prompt, signal, onUsage } = run;
+  const child = Bun.spawn([...program, "exec", "--json", ...args], {
+    // The store is the worker's alone, and its address may have a password.
+    env: { ...withoutRuntime(env), KODA_STORE: undefined, [parentVariable]: String(process.pid) },
+    stdin: new TextEncoder().encode(prompt),
+    stdout: "pipe",
+    stderr: "pipe",
+    // Of its own, so that a Ctrl-C is the worker's to pass on.
+    detached: true,
+  });
+  run.pids.add(child.pid);
+  let killer: Timer | undefined;
+  const stop = () => {
+    sendSignal(child.pid, "SIGTERM");
+    // A stopped process gets it only when it continues.
+    sendSignal(child.pid, "SIGCONT");
+    killer = setTimeout(() => sendSignal(child.pid, "SIGKILL"), graceMs);
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    const complaints = tailOf(child.stderr);
+    const followed = await follow(child.stdout, onUsage);
+    await child.exited;
+    return { ...followed, failure: failureOf(child, complaints.text()) };
+  } finally {
+    run.pids.delete(child.pid);
+    signal.removeEventListener("abort", stop);
+    clearTimeout(killer);
+  }
+}
+
+/** The type stands behind the number and the time of the line. */
+const wanted = /^\{"v":1,"seq":\d+,"at":"[^"]*","type":"(usage|end)"/;
+
+async function follow(stdout: ReadableStream<Uint8Array>, onUsage: ChildRun["onUsage"]) {
+  let spent: Spending = { costUsd: 0, tokens: 0 };
+  let end: RunEnd | undefined;
+  for await (const line of linesFrom(stdout)) {
+    const type = wanted.exec(line)?.[1];
+    if (type === undefined) continue;
+    if (type === "usage") {
+      const { turn, cost_usd = spent.costUsd } = usageSchema.parse(JSON.parse(line));
+      spent = { costUsd: cost_usd, tokens: tokensOf(turn) };
+      onUsage(spent);
+      continue;
+    }
+    end = endSchema.parse(JSON.parse(line));
+    spent = { costUsd: end.usage.cost_usd ?? spent.costUsd, tokens: Math.max(tokensOf(end.usage), spent.tokens) };
+  }
+  return { spent, ...(end && { end }) };
+}
+
+function tokensOf({ input, output }: { input: number | null; output: number | null }): number {
+  return (input ?? 0) + (output ?? 0);
+}
+
+function failureOf(
+  { signalCode, exitCode }: { signalCode: string | number | null; exitCode: number | null },
+  said: string,
+) {
+  const how = signalCode === null ? `ended with ${exitCode} and no end event` : `was killed by ${signalCode}`;
+  const last = said.trim().split("\n").slice(-3).join("\n");
+  return `koda exec ${how}${last === "" ? "" : `: ${last}`}`;
+}

@@ -1,0 +1,59 @@
+import { errnoOf, exitByCode, KodaError, messageOf } from "../../errors.ts";
+import { isForLackOfSpace } from "../../session/database.ts";
+import type { AttemptEnd } from "../store.ts";
+
+/**
+ * Why an attempt could not be made, beside the failures of `koda exec` itself, with its exit code: `git` and `disk` are
+ * the machine's fault, the others the task's.
+ */
+const failures = {
+  git: { exit: 7, kind: "fault" },
+  disk: { exit: 10, kind: "fault" },
+  repository: { exit: 1, kind: "exit" },
+  publish: { exit: 1, kind: "exit" },
+  patch: { exit: 3, kind: "exit" },
+  usage: { exit: 2, kind: "exit" },
+} as const;
+
+export class AttemptFailure extends Error {
+  override readonly name = "AttemptFailure";
+  readonly code: keyof typeof failures;
+
+  constructor(code: keyof typeof failures, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
+}
+
+/** Exit codes of `koda exec` for which the task is not to blame: credentials, the sandbox, the database, the output. */
+const faultExits: ReadonlySet<number> = new Set([4, 7, 10, 11]);
+
+export function kindOfExit(exit: number): "exit" | "fault" {
+  return faultExits.has(exit) ? "fault" : "exit";
+}
+
+type Failed = Pick<AttemptEnd, "exit" | "kind" | "error">;
+
+/** The end of an attempt in which something was thrown. Anything that is not known is a bug. */
+export function endOfFailure(error: unknown): Failed {
+  if (isDiskFull(error)) return { ...failures.disk, error: { code: "disk", message: messageOf(error) } };
+  if (error instanceof AttemptFailure) {
+    const { code, message } = error;
+    return { ...failures[code], error: { code, message } };
+  }
+  const code = error instanceof KodaError ? error.code : "internal";
+  return { exit: exitByCode[code], kind: kindOfExit(exitByCode[code]), error: { code, message: traceOf(error) } };
+}
+
+/** The message of a failure; a bug has its stack, which not always has the message. */
+export function traceOf(error: unknown): string {
+  const message = messageOf(error);
+  if (error instanceof KodaError || !(error instanceof Error)) return message;
+  const { stack = "" } = error;
+  return stack.includes(message) ? stack : `${message}\n${stack}`;
+}
+
+function isDiskFull(error: unknown): boolean {
+  if (["ENOSPC", "EDQUOT"].includes(errnoOf(error) ?? "") || isForLackOfSpace(error)) return true;
+  return error instanceof Error && /No space left on device/.test(error.message);
+}

@@ -1,0 +1,77 @@
+import { dirname } from "node:path";
+import { promptTitle } from "../../session/log.ts";
+import type { Basis } from "./basis.ts";
+import { AttemptFailure } from "./failure.ts";
+import { runProgram } from "./program.ts";
+import { remoteFailure, runRemote, tryRemote, type UserGit } from "./usergit.ts";
+import type { TaskClaim } from "../store.ts";
+
+/** The branch to publish, as it was when the attempt began: a push replaces nothing else. */
+export type PublishTarget = { repo: string; branch: string; before: string };
+
+type Publishing = { claim: TaskClaim; user: UserGit; basis: Basis; root: string; signal: AbortSignal };
+
+export async function readTarget(
+  { task }: TaskClaim,
+  { user, basis, signal }: Pick<Publishing, "user" | "basis" | "signal">,
+): Promise<PublishTarget | undefined> {
+  const { repo, publish } = task;
+  if (publish === undefined || repo === undefined) return undefined;
+  const { branch } = publish;
+  const { status } = await tryRemote(user, { directory: basis.directory, signal }, [
+    "check-ref-format",
+    "--branch",
+    branch,
+  ]);
+  if (status !== 0) throw new AttemptFailure("usage", `Cannot publish "${branch}": it is not the name of a branch`);
+  const run = { directory: basis.directory, signal };
+  const listed = await runRemote(user, run, ["ls-remote", "--", repo, `refs/heads/${branch}`]);
+  return { repo, branch, before: listed.split(/\s/)[0] ?? "" };
+}
+
+/** Commits everything that the attempt has changed, and pushes it. No hook runs, and nothing of the work tree does. */
+export async function pushBranch(publishing: Publishing, { repo, branch, before }: PublishTarget) {
+  const { claim, user, basis, signal } = publishing;
+  const { batch, task } = claim;
+  const run = { directory: basis.directory, signal };
+  const message = `${promptTitle(task.prompt) || task.key}\n\nBatch: ${batch}\nTask: ${task.key}\n`;
+  const commit = await basis.commit(message, await identity(user, run), signal);
+  const full = `refs/heads/${branch}`;
+  const lease = `--force-with-lease=${full}:${before}`;
+  const flags = ["--quiet", "--no-verify", "--no-signed", "--recurse-submodules=no", lease];
+  const end = await tryRemote(user, run, ["push", ...flags, "--", repo, `${commit}:${full}`]);
+  if (end.status !== 0) {
+    const { code, message: why } = remoteFailure("push", end);
+    throw new AttemptFailure(code === "disk" ? code : "publish", `Could not publish "${branch}": ${why}`);
+  }
+  return { branch, commit };
+}
+
+async function identity(user: UserGit, run: { directory: string; signal: AbortSignal }) {
+  const valueOf = async (key: string) => (await tryRemote(user, run, ["config", "--get", key])).stdout.trim();
+  const [name, email] = [await valueOf("user.name"), await valueOf("user.email")];
+  return {
+    name: user.env.GIT_AUTHOR_NAME || name || "koda",
+    email: user.env.GIT_AUTHOR_EMAIL || email || "koda@localhost",
+  };
+}
+
+const commandLimitMs = 30 * 60_000;
+
+/** Runs the command of the worker's own user, such as one that opens a pull request. It is never the store's. */
+export async function runPublishCommand(
+  command: string,
+  { claim, user, basis, root, signal }: Publishing,
+  { branch, commit }: { branch: string; commit: string },
+): Promise<void> {
+  const { batch, task } = claim;
+  const names = { BRANCH: branch, COMMIT: commit, BATCH: batch, KEY: task.key, REPO: task.repo ?? "", TREE: root };
+  const own = Object.fromEntries(Object.entries(names).map(([name, value]) => [`KODA_${name}`, value]));
+  const env = { ...user.env, ...own };
+  // Not in the work tree: what looks for its configuration there would obey the model.
+  const cwd = dirname(basis.directory);
+  const end = await runProgram(["/bin/sh", "-c", command], { cwd, env, limitMs: commandLimitMs, signal });
+  if (end.status === 0) return;
+  const said = end.stderr.trim() || end.stdout.trim();
+  throw new AttemptFailure("publish", `The publish command failed with exit code ${end.status}: ${said.slice(-1000)}`);
+}
