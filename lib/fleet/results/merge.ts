@@ -18,6 +18,7 @@ export async function mergeShards(directories: readonly ResultsDirectory[]): Pro
       const other = owners.get(row.key);
       if (other !== undefined)
         throw refusal(`task "${row.key}" is in "${other.path}" and in "${shard.path}": expected each task once`);
+      if (row.patch && !shard.hasPatch(row.key)) throw refusal(`"${shard.path}" has lost the patch of "${row.key}"`);
       owners.set(row.key, shard);
       addToTally(tally, row);
       tasks += 1;
@@ -62,12 +63,15 @@ function inOrder(directories: readonly ResultsDirectory[]): ResultsDirectory[] {
   }
   const indexes = Array.from({ length: shard.of }, (_, index) => index + 1);
   const missing = indexes.filter((index) => !byIndex.has(index));
-  if (missing.length > 0)
-    throw refusal(
-      `missing ${missing.length === 1 ? "is shard" : "are shards"} ${missing.map((index) => `${index}/${shard.of}`).join(", ")}`,
-    );
+  if (missing.length > 0) {
+    const names = missing.slice(0, mostNamed).map((index) => `${index}/${shard.of}`);
+    const more = missing.length > mostNamed ? ` and ${missing.length - mostNamed} more` : "";
+    throw refusal(`missing ${missing.length === 1 ? "is shard" : "are shards"} ${names.join(", ")}${more}`);
+  }
   return indexes.flatMap((index) => byIndex.get(index) ?? []);
 }
+
+const mostNamed = 20;
 
 function nameOf({ heading: { shard } }: ResultsDirectory): string {
   return `${shard.index}/${shard.of}`;
