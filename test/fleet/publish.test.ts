@@ -93,7 +93,7 @@ test("what a publish command says when it fails is stored without secrets", asyn
   await using task = await published((_, index) => change[index % 2], {}, { publishCommand, env: secrets });
   const { events } = await task.work();
   const { a } = await resultsOf(task.store, task.batch);
-  const message = "The publish command failed (3): [key] postgres://koda:[key]@db.example.com/koda [key]";
+  const message = "The publish command failed with exit code 3: [key] postgres://koda:[key]@db.example.com/koda [key]";
   expect(a?.attempts.map(({ error }) => error?.message)).toEqual([message, message]);
   expect(JSON.stringify(events)).not.toMatch(/deploy-token-1|sesame/);
 });

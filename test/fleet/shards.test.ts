@@ -165,6 +165,15 @@ describe("a merge refuses", () => {
       'shard-2" has 0 of its 50 tasks',
     ],
     [
+      "a shard that lost patches",
+      async (place) => {
+        const paths = await writeShards(place, 2);
+        rmSync(join(paths[0] ?? "", "patches"), { recursive: true });
+        return paths;
+      },
+      'shard-1" has lost the patch of "t0"',
+    ],
+    [
       "a directory that is not whole",
       async (place) => {
         const paths = await writeShards(place, 2);
@@ -172,6 +181,27 @@ describe("a merge refuses", () => {
         return paths;
       },
       "there is no batch.json in it",
+    ],
+    [
+      "more shards than there can be",
+      async (place) => {
+        const paths = await writeShards(place, 2);
+        const file = join(paths[0] ?? "", "batch.json");
+        await Bun.write(file, (await Bun.file(file).text()).replace('"of": 2', '"of": 999999999'));
+        return paths;
+      },
+      "batch.json is of another kind",
+    ],
+    [
+      "a named pipe for the rows",
+      async (place) => {
+        const paths = await writeShards(place, 2);
+        const file = join(paths[0] ?? "", "results.jsonl");
+        rmSync(file);
+        Bun.spawnSync(["mkfifo", file]);
+        return paths;
+      },
+      "it is not a regular file",
     ],
     [
       "a key that would leave the directory",

@@ -7,6 +7,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -20,12 +21,15 @@ import { eachPatch, patchName } from "../formats/patches.ts";
 import type { ResultSet } from "./resultset.ts";
 import { resultRowSchema, type ResultRow } from "./row.ts";
 
+/** As many as --shard takes. */
+const mostShards = 99_999;
+
 /** The batch and the list that results belong to: shards of one list have the same digest. */
 const headingSchema = z.object({
   koda: z.literal("batch results"),
   batch: z.string(),
   list: z.object({ digest: z.string(), total: z.int().nonnegative() }),
-  shard: z.object({ index: z.int().positive(), of: z.int().positive() }),
+  shard: z.object({ index: z.int().positive(), of: z.int().positive().max(mostShards) }),
   /** The number of its tasks. */
   tasks: z.int().nonnegative(),
   exit: z.int(),
@@ -92,7 +96,7 @@ export async function writePatches(path: string, results: ResultSet): Promise<nu
     mkdirSync(path, { recursive: true });
     return await eachPatch(results, (name, bytes) => put(path, name, bytes));
   } catch (error) {
-    throw errnoOf(error) === undefined ? error : outputError(path, error);
+    throw error instanceof KodaError || errnoOf(error) === undefined ? error : outputError(path, error);
   }
 }
 
@@ -106,6 +110,7 @@ export type ResultsDirectory = {
   heading: ResultsHeading;
   rows(): AsyncIterable<ResultRow>;
   patch(key: string): Promise<Uint8Array | undefined>;
+  hasPatch(key: string): boolean;
 };
 
 const largestHeading = 1024 * 1024;
@@ -116,6 +121,7 @@ export function openResults(path: string): ResultsDirectory {
     heading: readHeading(path),
     rows: () => readRows(path),
     patch: async (key) => readPatch(path, key),
+    hasPatch: (key) => existsSync(patchFile(path, key)),
   };
 }
 
@@ -151,21 +157,27 @@ async function* linesIn(file: string): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
   let rest = "";
   try {
+    // A named pipe would be waited for.
+    if (!statSync(file).isFile()) throw new KodaError("usage", `Cannot read "${file}": it is not a regular file`);
     for await (const piece of Bun.file(file).stream()) {
       const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       yield* lines;
     }
   } catch (error) {
-    if (errnoOf(error) === undefined) throw error;
+    if (error instanceof KodaError || errnoOf(error) === undefined) throw error;
     throw new KodaError("usage", `Cannot read "${file}": ${reasonOf(error)}`, { cause: error });
   }
   if (rest !== "") yield rest;
 }
 
+function patchFile(path: string, key: string): string {
+  return join(path, patchesName, basename(patchName(key)));
+}
+
 /** A key is checked when its row is read, so the file is in the directory; a symlink is not followed. */
 function readPatch(path: string, key: string): Uint8Array | undefined {
-  const file = join(path, patchesName, basename(patchName(key)));
+  const file = patchFile(path, key);
   try {
     return readNoFollow(file);
   } catch (error) {

@@ -18,6 +18,7 @@ export async function mergeShards(directories: readonly ResultsDirectory[]): Pro
       const other = owners.get(row.key);
       if (other !== undefined)
         throw refusal(`task "${row.key}" is in "${other.path}" and in "${shard.path}": expected each task once`);
+      if (row.patch && !shard.hasPatch(row.key)) throw refusal(`"${shard.path}" has lost the patch of "${row.key}"`);
       owners.set(row.key, shard);
       addToTally(tally, row);
       tasks += 1;
@@ -62,11 +63,14 @@ function inOrder(directories: readonly ResultsDirectory[]): ResultsDirectory[] {
   }
   const indexes = Array.from({ length: shard.of }, (_, index) => index + 1);
   const missing = indexes.filter((index) => !byIndex.has(index));
-  const names = missing.map((index) => `${index}/${shard.of}`).join(", ");
-  if (missing.length === 1) throw refusal(`shard ${names} is missing`);
-  if (missing.length > 1) throw refusal(`shards ${names} are missing`);
+  const names = missing.slice(0, mostNamed).map((index) => `${index}/${shard.of}`);
+  if (missing.length > mostNamed) names.push(`${missing.length - mostNamed} more`);
+  if (missing.length === 1) throw refusal(`shard ${names.join()} is missing`);
+  if (missing.length > 1) throw refusal(`shards ${names.join(", ")} are missing`);
   return indexes.flatMap((index) => byIndex.get(index) ?? []);
 }
+
+const mostNamed = 20;
 
 function nameOf({ heading: { shard } }: ResultsDirectory): string {
   return `${shard.index}/${shard.of}`;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import { KodaError, messageOf } from "../../errors.ts";
+import { isForLackOfSpace } from "../../session/database.ts";
 
 type ReachOptions = {
   /** For how long a store that cannot be reached is asked again. */
@@ -30,9 +31,9 @@ export async function reachStore<T>(ask: () => Promise<T>, options: ReachOptions
   }
 }
 
-/** Another machine restarts, or the network is cut. */
+/** Another machine restarts, or the network is cut. A full disk here is this machine's fault, and stays so. */
 function isUnreachable(error: unknown): boolean {
-  return error instanceof KodaError && error.code === "store";
+  return error instanceof KodaError && error.code === "store" && !isForLackOfSpace(error);
 }
 
 /** Sleeps, unless the signal comes first. */
