@@ -10,7 +10,7 @@ import { startModelServer } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 /** The schema of each released version, and of the one to come. Databases of all of them are in test/recordings. */
-const schemaOf: Readonly<Record<string, number>> = { "0.1.0": 12 };
+const schemaOf: Readonly<Record<string, number>> = { "0.1.0": 13 };
 
 const recorded = (schema: number) => `test/recordings/database-${schema}.db.gz`;
 
@@ -95,6 +95,7 @@ for (const [release, schema] of Object.entries(schemaOf))
       expect(summary.toSorted()).toEqual([
         "-: Ask somebody (1)",
         "-: Find the needle (2)",
+        "-: Sharpen the needle (1)",
         "-: Talk about needles (1)",
         "asked: Count the needles (1)",
         "needle: Find the needle (3)",
@@ -107,6 +108,15 @@ for (const [release, schema] of Object.entries(schemaOf))
         expect(exit).toBe(0);
         expect(stdout).toContain("eedle");
       }
+    });
+
+    test("keeps its batches, with what their tasks have come to", async () => {
+      await using place = makePlace();
+      stored(place, schema);
+      const read = async (...args: string[]) => (await koda(place, ["batch", ...args])).stdout;
+      const [open, over] = JSON.parse(await read("status", "--json")) as { id: string; state: string }[];
+      expect([open?.state, over?.state]).toEqual(["open", "over"]);
+      expect(await read("results", over?.id ?? "")).toContain("The needle is sharp.");
     });
 
     test("is continued where it was: without the turn that was taken back", async () => {

@@ -61,6 +61,8 @@ export class ChatLog {
 
   #all<Row>(sql: string, ...values: (string | number)[]): Row[] {
     using database = new Database(databaseIn(this.#place), { readonly: true });
+    // The first one to look after a kill may be another process.
+    database.run("PRAGMA busy_timeout = 5000");
     return database.query<Row, (string | number)[]>(sql).all(...values);
   }
 }

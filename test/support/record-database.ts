@@ -20,6 +20,7 @@ const script = scriptFor({
     say("The needle is in the haystack."),
   ],
   "Polish the needle": [say("It shines.")],
+  "Sharpen the needle": [say("The needle is sharp.")],
   "Forget the needle": [say("Forgotten.")],
   "Copy the needle": [say("There are two.")],
   "Ask somebody": [invoke("explore", "Count the needles"), say("There is one.")],
@@ -42,6 +43,9 @@ async function play(place: Place, server: ModelServer): Promise<void> {
   const submission = { op: "input", id: "s1", text: "Talk about needles" };
   await run(["chat", "--json", "--session", "talk", ...using(server)], `${JSON.stringify(submission)}\n`);
   await run(["session", "search", "needle"]);
+  const list = place.write("tasks.jsonl", `${JSON.stringify({ key: "sharp", prompt: "Sharpen the needle" })}\n`);
+  await run(["batch", "run", list, ...using(server)]);
+  await run(["batch", "submit", list, ...using(server)]);
 }
 
 /** The database as one file, in the form in which a release left it. */
