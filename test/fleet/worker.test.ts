@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
 import type { FleetStore } from "../../lib/fleet/store.ts";
@@ -21,6 +21,30 @@ test("a machine without git gives the task back at no cost, takes no more, and s
   const { counts, workers } = await store.overview(batch);
   expect(counts).toMatchObject({ queued: 2 });
   expect(workers).toMatchObject([{ running: [], left: end.why }]);
+});
+
+test("a signal for the whole process group, which git hears first, is no failure of the task", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  await using server = await startModelServer([
+    call("Write", { path: "new.txt", content: "new\n" }),
+    say("Done."),
+    say("Yes."),
+  ]);
+  await using store = openStoreOf(place);
+  const [programs, heard] = [join(place.home, "programs"), join(place.home, "heard")];
+  mkdirSync(programs);
+  const script = `#!/bin/sh
+case "$*" in *write-tree*) [ -e ${heard} ] || { touch ${heard}; kill -INT $$; } ;; esac
+exec ${Bun.which("git")} "$@"
+`;
+  writeFileSync(join(programs, "git"), script, { mode: 0o755 });
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  await workAt(place, store, { batch, env: { PATH: `${programs}:${place.env.PATH}` } });
+  expect(existsSync(heard)).toBe(true);
+  const { a } = await resultsOf(store, batch);
+  expect(a).toMatchObject({ state: "done", attempts: [{ kind: "returned" }, { kind: "settled" }] });
+  expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
 });
 
 test("a machine that has no place for work trees gives the task back, and says why", async () => {

@@ -185,6 +185,7 @@ export class TaskAttempt {
     try {
       return { ...end, patch: await this.#patch(place) };
     } catch (error) {
+      if (wasInterrupted(error)) return this.#stopped();
       const failure = patchFailure(error);
       this.#context.note(this.#masks.text(failure.message));
       return end.exit === 0 ? { ...end, ...this.#failed(failure) } : end;
@@ -263,6 +264,11 @@ function patchFailure(error: unknown): AttemptFailure {
   if (error instanceof AttemptFailure && error.code === "patch") return error;
   if (!(error instanceof GitError) || endOfFailure(error).kind === "fault") throw error;
   return new AttemptFailure("patch", `The changes cannot be read: ${error.message}`, error);
+}
+
+/** By a signal for the whole process group, as of Ctrl-C, which may come to git before it comes to koda. */
+function wasInterrupted(error: unknown): boolean {
+  return error instanceof GitError && /exit code (?:129|130|143)\b/.test(error.message);
 }
 
 const patchLimitMs = 10 * 60_000;
