@@ -59,7 +59,7 @@ export type TaskClaim = {
   /** 1 for the first. */
   attempt: number;
   settings: BatchSettings;
-  /** It goes on with what the attempts before have left; otherwise it begins anew. */
+  /** It goes on with what the attempts before have left; otherwise it starts from the beginning. */
   resumes: boolean;
   /** The most that this attempt may spend, as far as the batch is limited. */
   grant: Partial<Spending>;

@@ -100,7 +100,7 @@ const tables = `
   ){end};`;
 
 /**
- * The queue of SQLite, whose workers are all on one machine. A job that somebody holds has an owner. An id is never
+ * The queue of SQLite, whose workers are all on one machine. A job that a worker holds has an owner. An id is never
  * used again, so that a late worker has no right to another job.
  */
 export const jobTable = `

@@ -1,6 +1,7 @@
 import { agentLabel, AgentPlaces, type SessionReading, type WrittenAgent } from "./agents.ts";
 import { endingOf, figuresOf, markerOf, titleOf, type DocumentWriter } from "./document.ts";
 import { htmlOfCall, htmlOfResult } from "./htmlcall.ts";
+import { pageHead } from "./htmlpage.ts";
 import { style } from "./htmlstyle.ts";
 import { escaped, htmlBlocks } from "./htmltext.ts";
 import type { ItemOf, LoggedItem } from "./item.ts";
@@ -40,22 +41,9 @@ function* htmlOfAgents(agents: readonly WrittenAgent[]): Generator<string> {
 }
 
 function begin(session: SessionReading): string {
-  const title = escaped(titleOf(session.info));
+  const title = titleOf(session.info);
   const rows = figuresOf(session).map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${escaped(value)}</dd>`);
-  const styleHash = new Bun.CryptoHasher("sha256").update(style).digest("base64");
-  const rules = `default-src 'none'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'`;
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${rules}">
-<meta name="referrer" content="no-referrer">
-<title>${title}</title>
-<style>${style}</style>
-</head>
-<body>
-<h1>${title}</h1>
+  return `${pageHead({ title, style, allows: "img-src data:" })}<h1>${escaped(title)}</h1>
 <dl>${rows.join("")}</dl>
 `;
 }

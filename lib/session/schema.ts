@@ -1,6 +1,6 @@
 import { KodaError } from "../errors.ts";
 import { batchTables, jobTable, sqliteTypes } from "./batchtables.ts";
-import { type Database, inMemory, storeFailure } from "./database.ts";
+import { Database, inMemory, storeFailure } from "./database.ts";
 
 /** "koda" in ASCII; marks the database as ours. */
 const applicationId = 0x6b6f6461;
@@ -186,8 +186,20 @@ const migrations: readonly string[] = [
 
 export const schemaVersion: number = migrations.length;
 
+/** Opens the database at a path with this binary's schema, and creates it when there is none. */
+export function openDatabase(path: string): Database {
+  const db = new Database(path);
+  try {
+    migrate(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
 /** Migrates the database to this binary's schema. Any number of processes may do so at the same moment. */
-export function migrate(db: Database): void {
+function migrate(db: Database): void {
   const found = isCurrent(db) ? migrations.length : versionOf(db);
   if (db.path !== inMemory) useWriteAheadLog(db);
   if (found === migrations.length) return;

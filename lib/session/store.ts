@@ -2,7 +2,7 @@ import type { Mode } from "../config/config.ts";
 import { KodaError } from "../errors.ts";
 import { noUsage } from "../model/usage.ts";
 import { readAgents, type SessionReading, withAgents } from "./agents.ts";
-import { Database } from "./database.ts";
+import type { Database } from "./database.ts";
 import { decodeItem } from "./decode.ts";
 import type { EnvironmentFacts, LoggedItem } from "./item.ts";
 import { claimLease, newOwner, releaseLease, type Wait, whenFree } from "./lease.ts";
@@ -20,7 +20,7 @@ import { readLive } from "./live.ts";
 import { outcomeOf, type SessionOutcome } from "./outcome.ts";
 import { type Family, type OldSessions, removeFamily, removeUnused, sessionsBefore } from "./removal.ts";
 import { type SearchHits, searchAll } from "./search.ts";
-import { migrate } from "./schema.ts";
+import { openDatabase } from "./schema.ts";
 import { type SessionSource, Session } from "./session.ts";
 import { shortIdOf } from "./shortid.ts";
 
@@ -39,14 +39,7 @@ export type NewSession = { cwd: string; model: string; provider: string; mode: M
 
 /** Opens the database at a path, and creates it when there is none; ":memory:" writes nothing. */
 export function openStore(path: string): Store {
-  const db = new Database(path);
-  try {
-    migrate(db);
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-  return new Store(db);
+  return new Store(openDatabase(path));
 }
 
 /** All sessions of one database. Its open sessions have to be closed before it. */

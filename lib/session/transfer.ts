@@ -2,12 +2,12 @@ import { modes } from "../config/config.ts";
 import { parseJson } from "../config/json.ts";
 import { KodaError } from "../errors.ts";
 import { isEither, isFigure, isListOf, isNumber, isOneOf, isRecordOf, isString } from "./check.ts";
-import { Database, storeFailure } from "./database.ts";
+import { type Database, storeFailure } from "./database.ts";
 import { decodeItem } from "./decode.ts";
 import { isHeld } from "./lease.ts";
 import { insertSession, type ItemRow, readItemsAfter, readSessions, type SessionInfo, updateSession } from "./log.ts";
 import type { RecordingRow } from "./outputs.ts";
-import { migrate, schemaVersion } from "./schema.ts";
+import { openDatabase, schemaVersion } from "./schema.ts";
 
 /** A part of a session's log, for another database: its rows as compressed lines of JSON. */
 export type LogPart = {
@@ -29,13 +29,7 @@ export class LogTransfer {
   readonly #db: Database;
 
   constructor(path: string) {
-    this.#db = new Database(path);
-    try {
-      migrate(this.#db);
-    } catch (error) {
-      this.#db.close();
-      throw error;
-    }
+    this.#db = openDatabase(path);
   }
 
   /** Undefined when there is no such session. */

@@ -82,7 +82,11 @@ export async function killWorkers({ tasks, workers, killEveryMs, leaseMs, url }:
     }
   })();
   const isSettled = async () => (await store.overview(batch)).state === "over";
-  while (!(await isSettled())) await Bun.sleep(100);
+  while (!(await isSettled())) {
+    const ended = living.find(({ child }) => child.exitCode !== null);
+    if (ended !== undefined) throw new Error(`A worker ended by itself: ${await ended.child.stderr.text()}`);
+    await Bun.sleep(100);
+  }
   isOver = true;
   await killing;
   for (const worker of living) worker.child.kill("SIGTERM");

@@ -1,5 +1,6 @@
 import { withCommas } from "../../counted.ts";
 import { formatElapsed } from "../../config/units.ts";
+import { hashForPolicy, pageHead } from "../../session/htmlpage.ts";
 import { visible } from "../../visible.ts";
 import { emptyTally, addToTally, type Tally } from "../results/tally.ts";
 import type { ResultSet, ResultWriter } from "../results/resultset.ts";
@@ -22,27 +23,10 @@ export const htmlResults: ResultWriter = async function* (results) {
   yield `</main>\n${sums(tally)}<script>${reportScript}</script>\n</body>\n</html>\n`;
 };
 
-function hashOf(text: string): string {
-  return `'sha256-${new Bun.CryptoHasher("sha256").update(text).digest("base64")}'`;
-}
-
 function begin(name: string): string {
-  const title = escaped(`koda batch ${name}`);
-  const rules =
-    `default-src 'none'; style-src ${hashOf(reportStyle)}; script-src ${hashOf(reportScript)}; ` +
-    `base-uri 'none'; form-action 'none'`;
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${rules}">
-<meta name="referrer" content="no-referrer">
-<title>${title}</title>
-<style>${reportStyle}</style>
-</head>
-<body>
-<header><h1>${title}</h1></header>
+  const title = visible(`koda batch ${name}`);
+  const head = pageHead({ title, style: reportStyle, allows: `script-src ${hashForPolicy(reportScript)}` });
+  return `${head}<header><h1>${escaped(title)}</h1></header>
 <main>
 `;
 }

@@ -1,5 +1,4 @@
-import { Database } from "../../session/database.ts";
-import { migrate } from "../../session/schema.ts";
+import { openDatabase } from "../../session/schema.ts";
 import { LocalQueue } from "./localqueue.ts";
 import { SqliteFleet } from "./sqlite.ts";
 import { SqlStore } from "../store/sqlstore.ts";
@@ -7,13 +6,6 @@ import type { FleetStore } from "../store.ts";
 
 /** The batches of this machine, in koda's own database, for any number of workers. */
 export function openLocalFleet(path: string): FleetStore {
-  const db = new Database(path);
-  try {
-    migrate(db);
-  } catch (error) {
-    db.close();
-    throw error;
-  }
-  const database = new SqliteFleet(db);
+  const database = new SqliteFleet(openDatabase(path));
   return new SqlStore(database, new LocalQueue(database));
 }

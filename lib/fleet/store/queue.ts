@@ -28,7 +28,7 @@ export interface TaskQueue extends AsyncDisposable {
   keep(batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>>;
   /** Removes a task that is done with. False when the ticket is void. */
   complete(rows: Rows, batch: string, ticket: Ticket): Promise<boolean>;
-  /** Removes all that nobody has, or has any more. Returns their keys. */
+  /** Removes all tasks that no worker holds, and returns their keys. */
   clear(rows: Rows, batch: string): Promise<readonly string[]>;
   /** Nothing of the batch will be queued, for now. */
   close(rows: Rows, batch: string): Promise<void>;

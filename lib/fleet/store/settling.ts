@@ -14,7 +14,7 @@ export type Settling = { rows: Rows; queue: TaskQueue; batch: BatchRow };
 
 type Settlement = { outcome: TaskOutcome; failures: Failures; end?: AttemptEnd };
 
-/** For good, unless somebody asks for another try: the task has an outcome, and those that wait for it go on. */
+/** Gives a task its outcome, final unless it is retried, and starts or skips the tasks that wait for it. */
 export async function settle(settling: Settling, key: string, settlement: Settlement): Promise<void> {
   const { rows, batch } = settling;
   await record(rows, batch, key, settlement);
@@ -70,12 +70,11 @@ async function releaseThoseAfter({ rows, queue, batch }: Settling, key: string):
     [batch.id, key],
   );
   const ready = released.filter(({ needs }) => needs === 0);
-  // A batch that has been halted or cancelled meanwhile queues nothing.
-  if (ready.length === 0 || (await stateOf(rows, batch.id)) !== "open") return;
-  await enqueue(
-    { rows, queue, batch },
-    ready.map(({ task }) => queued(task)),
-  );
+  if (ready.length > 0)
+    await enqueue(
+      { rows, queue, batch },
+      ready.map(({ task }) => queued(task)),
+    );
 }
 
 type Again = { failures: Failures; notBefore: number; resumes: boolean };
@@ -94,11 +93,10 @@ export async function queueAgain(
     [batch.id, key, retries, errors, losses, resumes ? 1 : 0, notBefore],
   );
   if (!resumes) await forgetCheckpoints(rows, batch.id, key);
-  // A batch that is closed keeps it until somebody asks for another try.
-  if (stored !== undefined && batch.state === "open")
-    await enqueue(settling, [queued(stored.task, { notBefore, hasBegun: resumes })]);
+  if (stored !== undefined) await enqueue(settling, [queued(stored.task, { notBefore, hasBegun: resumes })]);
 }
 
+/** In a batch that is closed they wait until it is opened again. */
 export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly QueuedTask[]): Promise<void> {
   for (let at = 0; at < tasks.length; at += 500) {
     const keys = tasks.slice(at, at + 500).map(({ key }) => key);
@@ -211,8 +209,4 @@ async function silentAttempts(rows: Rows, { id, settings }: BatchRow): Promise<{
 async function hasOpenAttempts(rows: Rows, batch: string): Promise<boolean> {
   const sql = "SELECT 1 AS found FROM batch_attempt WHERE batch = $1 AND kind = 'open' LIMIT 1";
   return (await first(rows, sql, [batch])) !== undefined;
-}
-
-async function stateOf(rows: Rows, batch: string): Promise<BatchState | undefined> {
-  return (await first<{ state: BatchState }>(rows, "SELECT state FROM batch WHERE id = $1", [batch]))?.state;
 }
