@@ -88,6 +88,10 @@ describe("csv", () => {
     for (const line of lines.slice(0, -1)) expect(cellsOf(line)).toHaveLength(header.length);
   });
 
+  test("nothing controls a terminal", async () => {
+    expect((await written(csvResults)).replaceAll("\r\n", "\n")).not.toMatch(/(?!\n)\p{Cc}/u);
+  });
+
   test("quotes and line ends are quoted", async () => {
     const set = resultSet([resultRow({ key: "a", error: { code: "x", message: 'one "two"\nthree, four' } })], () =>
       Buffer.from(""),

@@ -1,3 +1,4 @@
+import { visible } from "../../visible.ts";
 import type { ResultWriter } from "../results/resultset.ts";
 import type { ResultRow } from "../results/row.ts";
 
@@ -8,7 +9,7 @@ const columns: readonly (readonly [name: string, cell: (row: ResultRow) => strin
   ["error_code", ({ error }) => error?.code],
   ["error_message", ({ error }) => error?.message],
   ["attempts", ({ attempts }) => attempts.length],
-  ["cost_usd", ({ cost_usd: cost }) => cost],
+  ["cost_usd", ({ cost_usd: cost }) => cost ?? undefined],
   ["tokens", ({ tokens }) => tokens],
   ["duration_ms", ({ duration_ms: duration }) => duration],
   ["model", ({ model }) => model],
@@ -32,7 +33,7 @@ function lineOf(cells: readonly (string | number | undefined)[]): string {
 
 function cellOf(value: string | number | undefined): string {
   if (typeof value !== "string") return value === undefined ? "" : String(value);
-  const text = asText(value.toWellFormed().replaceAll("\0", ""));
+  const text = asText(visible(value.toWellFormed()));
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
