@@ -8,25 +8,28 @@ import { messageLines, printNote } from "./note.ts";
 import { isOneStream } from "./stdio.ts";
 import { isTerminal } from "./terminal.ts";
 
+/** The form of stdout in a pipe or a file: a tabbed line for each settled task, or events. */
+type PipeStyle = "tabs" | "json";
+
 /** A batch on stdout, as lines or events, and on stderr for people. */
 export class BatchReport {
   readonly #stdout = new OutputStream(1, "stdout");
   readonly #live: LiveLine;
-  readonly #style: "tabs" | "json" | "people";
+  readonly #style: PipeStyle | "people";
   /** Once is enough where both streams lead to the same place. */
   readonly #isOneStream = isOneStream();
   readonly #stop: AbortController;
   #isBroken = false;
 
-  private constructor(live: LiveLine, { style, stop }: { style: "tabs" | "json" | "people"; stop: AbortController }) {
+  private constructor(live: LiveLine, { style, stop }: { style: PipeStyle | "people"; stop: AbortController }) {
     this.#live = live;
     this.#style = style;
     this.#stop = stop;
   }
 
   /** A stdout that fails stops the command, which still says on stderr how it ended. */
-  static async open({ json }: { json: boolean }, stop: AbortController): Promise<BatchReport> {
-    const style = json ? "json" : (await isTerminal(1)) ? "people" : "tabs";
+  static async open({ json, pipe }: { json: boolean; pipe: PipeStyle }, stop: AbortController): Promise<BatchReport> {
+    const style = json ? "json" : (await isTerminal(1)) ? "people" : pipe;
     return new BatchReport(await LiveLine.open(), { style, stop });
   }
 

@@ -25,7 +25,7 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
   const list = options.resume === undefined ? await checkedList(options, stopper.controller.signal) : undefined;
   await using store = await openBatchStore(options, "worker");
   const id = await begin(store, list, options);
-  const report = await BatchReport.open(options, stopper.controller);
+  const report = await BatchReport.open({ json: options.json, pipe: "tabs" }, stopper.controller);
   const { total } = await store.overview(id);
   await report.lines([`koda: batch ${id}, ${counted(total, "task")}`]);
   await report.event({ type: "batch.start", batch: id, total });

@@ -13,7 +13,7 @@ export async function watchBatch(options: CommandOptions<"batch watch">, stopper
   const { signal } = stopper.controller;
   await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
-  const report = await BatchReport.open({ json: options.json }, stopper.controller);
+  const report = await BatchReport.open({ json: options.json, pipe: "json" }, stopper.controller);
   try {
     return await follow({ store, id, report, signal });
   } finally {

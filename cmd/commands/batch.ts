@@ -108,8 +108,7 @@ export const batchCommands = {
   "batch watch": {
     about: "Follow a batch until it is over",
     details:
-      "One line that updates on a terminal; in a pipe a line for each settled task, or events with --json. Exits as " +
-      "koda batch run would.",
+      "One line that updates on a terminal, and events in a pipe, one JSON object a line. Exits as koda batch run would.",
     positionals: id,
     flags: { ...storeFlag, ...events, ...helpFlag },
     examples: [{ line: "koda batch watch 06q7y2k", about: "Wait for the end" }],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { byKey, idIn, outcomesIn, rowsOf, runBatch, statusOf } from "../support/batch.ts";
+import { byKey, eventsIn, idIn, outcomesIn, rowsOf, runBatch, statusOf } from "../support/batch.ts";
 import { batches, database, makeRepository } from "../support/fleetplace.ts";
 import { koda, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -78,12 +78,9 @@ test("--json prints events, of which the last has the sums and the exit code", a
   await using server = await startModelServer(byKey({}));
   const rows = [{ key: "a", options: { "fail-on": "no-change" } }, { key: "b" }, { key: "c", after: ["a"] }];
   const ran = await runBatch(place, server, rows, ["--json", "--keep-going", "-j", "2"]);
-  const events = ran.stdout
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as { type: string; key?: string; outcome?: string });
+  const events = eventsIn(ran);
   expect(events[0]).toMatchObject({ type: "batch.start", total: 3 });
-  const ends = events.filter(({ type }) => type === "task.end");
+  const ends = events.filter((event) => event.type === "task.end");
   expect(Object.fromEntries(ends.map(({ key, outcome }) => [key, outcome]))).toEqual({
     a: "failed",
     b: "done",

@@ -34,7 +34,7 @@ describe.skipIf(missingPostgres !== undefined)(`with PostgreSQL${why}`, () => {
     ]);
     expect(worked.exit, worked.stderr).toBe(0);
     expect(watched.exit, watched.stderr).toBe(0);
-    expect(watched.stdout.match(/^[abc]\tdone\t0\t/gm)).toHaveLength(3);
+    expect(watched.stdout.match(/^\{"type":"task.end",.*"outcome":"done"/gm)).toHaveLength(3);
     const { stdout } = await koda(reader, ["batch", "results", id, "--format", "csv"], { env });
     expect(stdout.match(/^[abc],done,0,/gm)).toHaveLength(3);
     expect(JSON.parse((await koda(reader, ["batch", "status", id, "--json"], { env })).stdout)).toMatchObject({

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { type ResultRow, resultRowSchema } from "../../lib/fleet/results/row.ts";
+import { fleetEventSchema } from "../../lib/fleet/events.ts";
 import { koda, using } from "./koda.ts";
 import { type Entry, say } from "./model-reply.ts";
 import type { ModelRequestSeen, ModelServer, Script } from "./model-server.ts";
@@ -39,6 +40,12 @@ export const outcomesIn = ({ stdout }: Ran) =>
       .filter((line) => line !== "")
       .map((line) => line.split("\t", 2)),
   ) as Record<string, string>;
+
+export const eventsIn = ({ stdout }: Pick<Ran, "stdout">) =>
+  stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => fleetEventSchema.parse(JSON.parse(line)));
 
 export const idIn = ({ stderr }: Pick<Ran, "stderr">) => /koda: batch (\S{12}), /.exec(stderr)?.[1] ?? "";
 
