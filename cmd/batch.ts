@@ -3,9 +3,8 @@ import { counted, withCommas } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import type { TaskOutcome } from "../lib/fleet/store.ts";
-import { dollars } from "../lib/sink/style.ts";
 import { visibleLine } from "../lib/visible.ts";
-import { countsLine, overviewJson, overviewLines } from "./batchfigures.ts";
+import { costWords, countsLine, overviewJson, overviewLines } from "./batchfigures.ts";
 import { openExistingBatches, storeWords } from "./batchstore.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
@@ -34,7 +33,7 @@ function batchTable(batches: readonly BatchOverview[]): string {
     formatAge(Date.now() - batch.submittedAt),
     batch.state,
     withCommas(batch.total),
-    dollars(batch.spent.costUsd),
+    costWords(batch.spent),
     countsLine(batch),
   ]);
   return tableOf([["ID", "AGE", "STATE", "TASKS", "COST", "OUTCOMES"], ...rows]);

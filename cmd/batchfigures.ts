@@ -1,8 +1,9 @@
 import { formatElapsed } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
 import type { BatchOverview } from "../lib/fleet/store/overview.ts";
+import { knownCost } from "../lib/fleet/results/row.ts";
 import { exitOfCounts } from "../lib/fleet/results/tally.ts";
-import { taskStates } from "../lib/fleet/store.ts";
+import { type Spending, taskStates } from "../lib/fleet/store.ts";
 import { dollars } from "../lib/sink/style.ts";
 
 /** `12 done, 1 failed, 3 running`. */
@@ -15,7 +16,13 @@ export function countsLine({ counts }: Pick<BatchOverview, "counts">): string {
 const settledFirst = [...taskStates.slice(3), "running", "queued", "waiting"] as const;
 
 function spentLine({ spent }: Pick<BatchOverview, "spent">): string {
-  return `${dollars(spent.costUsd)}, ${counted(spent.tokens, "token")}`;
+  return `${costWords(spent)}, ${counted(spent.tokens, "token")}`;
+}
+
+/** Models may have no known price. */
+export function costWords({ costUsd, isUnpriced = false }: Pick<Spending, "costUsd" | "isUnpriced">): string {
+  if (!isUnpriced) return dollars(costUsd);
+  return costUsd === 0 ? "cost unknown" : `at least ${dollars(costUsd)}`;
 }
 
 /** Nothing of it runs, and nothing will. */
@@ -32,7 +39,7 @@ export function exitOfBatch({ state, counts }: Pick<BatchOverview, "state" | "co
 export function progressLine(overview: BatchOverview): string {
   const { total, counts } = overview;
   const open = counts.waiting + counts.queued + counts.running;
-  return `${withCommas(total - open)}/${withCommas(total)} settled: ${countsLine(overview)}, ${dollars(overview.spent.costUsd)}`;
+  return `${withCommas(total - open)}/${withCommas(total)} settled: ${countsLine(overview)}, ${costWords(overview.spent)}`;
 }
 
 export function overviewJson(overview: BatchOverview): Record<string, unknown> {
@@ -43,7 +50,7 @@ export function overviewJson(overview: BatchOverview): Record<string, unknown> {
     state,
     total,
     counts,
-    cost_usd: spent.costUsd,
+    cost_usd: knownCost(spent),
     tokens: spent.tokens,
     reserved: { cost_usd: reserved.costUsd, tokens: reserved.tokens },
     ...(settings.maxCost !== undefined && { max_cost_usd: settings.maxCost }),

@@ -130,5 +130,6 @@ function noteOf(event: Exclude<FleetEvent, SettledEvent>): string[] {
 export function batchEnd({ id, counts, spent }: BatchOverview, exit: number): FleetEvent {
   const { done, failed, limit, poison, cancelled, skipped } = counts;
   const settled = { done, failed, limit, poison, cancelled, skipped };
-  return { type: "batch.end", batch: id, counts: settled, cost_usd: spent.costUsd, tokens: spent.tokens, exit };
+  const cost = spent.isUnpriced === true ? {} : { cost_usd: spent.costUsd };
+  return { type: "batch.end", batch: id, counts: settled, ...cost, tokens: spent.tokens, exit };
 }

@@ -79,24 +79,20 @@ type Running = { store: FleetStore; id: string; report: BatchReport; options: Ru
 async function workOn({ store, id, report, options }: Running, stopper: Stopper): Promise<number> {
   const settlements = new Settlements(store, id);
   let telling = Promise.resolve();
-  const tellSettled = async () => {
-    for await (const end of settlements.fresh()) await report.event(end);
-  };
   const note = (event: FleetEvent) => {
-    // The event of a last attempt does not know what those before it have cost.
-    const isWhole = event.type !== "task.end" || event.attempts === 1;
-    if (event.type === "task.end" && isWhole && !settlements.isNew(event)) return;
-    telling = telling.then(() => (isWhole ? report.event(event) : tellSettled()));
+    if (event.type === "task.end" && !settlements.isNew(event)) return;
+    telling = telling.then(() => report.event(event));
     telling.catch((error: unknown) => stopper.controller.abort(error));
   };
-  await settlements.skip();
+  // This process takes every task, so it has all labels.
+  const labels = [...(await settlements.skip())];
   using _ = showing({ store, id, report });
   const { jobs = 1, keep, publishCommand, noSandbox } = options;
   const work = {
     store,
     batch: id,
     jobs,
-    labels: await labelsOf(store, id),
+    labels,
     keep,
     publishCommand,
     noSandbox,
@@ -105,15 +101,8 @@ async function workOn({ store, id, report, options }: Running, stopper: Stopper)
   };
   const { exit } = await workOnTasks(work);
   await telling;
-  await tellSettled();
+  for await (const end of settlements.fresh()) await report.event(end);
   return exit;
-}
-
-/** This process takes every task, so it has all labels. */
-async function labelsOf(store: FleetStore, id: string): Promise<string[]> {
-  const labels = new Set<string>();
-  for await (const { task } of store.results(id)) for (const label of task.labels) labels.add(label);
-  return [...labels];
 }
 
 const betweenShowsMs = 1_000;

@@ -1,5 +1,6 @@
+import { counted } from "../lib/counted.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
-import { outcomes, type FleetStore, type TaskOutcome } from "../lib/fleet/store.ts";
+import { outcomes, type FleetStore, type TaskOutcome, type TaskResult } from "../lib/fleet/store.ts";
 import { rowOf, type ResultRow } from "../lib/fleet/results/row.ts";
 import { dollars, inline } from "../lib/sink/style.ts";
 
@@ -24,16 +25,26 @@ export class Settlements {
     return true;
   }
 
-  /** Those that are settled by now are not told of. */
-  async skip(): Promise<void> {
-    for await (const _ of this.fresh()) continue;
+  /** Those that are settled by now are not told of. Returns the labels of all tasks. */
+  async skip(): Promise<ReadonlySet<string>> {
+    const labels = new Set<string>();
+    for await (const result of this.#store.results(this.#batch)) {
+      this.#take(result);
+      for (const label of result.task.labels) labels.add(label);
+    }
+    return labels;
   }
 
   async *fresh(): AsyncGenerator<SettledEvent, void> {
     for await (const result of this.#store.results(this.#batch)) {
-      const end = endOf(this.#batch, rowOf(result));
-      if (end !== undefined && this.isNew(end)) yield end;
+      const end = this.#take(result);
+      if (end !== undefined) yield end;
     }
+  }
+
+  #take(result: TaskResult): SettledEvent | undefined {
+    const end = endOf(this.#batch, rowOf(result));
+    return end !== undefined && this.isNew(end) ? end : undefined;
   }
 }
 
@@ -56,7 +67,7 @@ function endOf(batch: string, row: ResultRow): SettledEvent | undefined {
     batch,
     key,
     outcome,
-    cost_usd: cost,
+    ...(cost !== null && { cost_usd: cost }),
     tokens,
     duration_ms: duration,
     attempts: attempts.length,
@@ -71,13 +82,21 @@ function isOutcome(state: string): state is TaskOutcome {
 }
 
 /** For scripts: key, outcome, exit code, cost, seconds and error, between tabs. */
-export function tabbedEnd({ key, outcome, exit, cost_usd: cost = 0, duration_ms: ms, error }: SettledEvent): string {
-  const cells = [key, outcome, exit ?? "", cost.toFixed(6), (ms / 1_000).toFixed(1), inline(error?.message ?? "")];
+export function tabbedEnd({ key, outcome, exit, cost_usd: cost, duration_ms: ms, error }: SettledEvent): string {
+  const cells = [
+    key,
+    outcome,
+    exit ?? "",
+    cost?.toFixed(6) ?? "",
+    (ms / 1_000).toFixed(1),
+    inline(error?.message ?? ""),
+  ];
   return `${cells.join("\t")}\n`;
 }
 
 /** For people: `failed  a: The model … ($0.02, exit 3)`. */
-export function shownEnd({ key, outcome, exit, cost_usd: cost = 0, error }: SettledEvent): string {
+export function shownEnd({ key, outcome, exit, cost_usd: cost, tokens, error }: SettledEvent): string {
   const why = error === undefined ? "" : `: ${inline(error.message)}`;
-  return `${outcome}  ${key}${why} (${dollars(cost)}${exit === undefined || exit === 0 ? "" : `, exit ${exit}`})`;
+  const spent = cost === undefined ? counted(tokens, "token") : dollars(cost);
+  return `${outcome}  ${key}${why} (${spent}${exit === undefined || exit === 0 ? "" : `, exit ${exit}`})`;
 }

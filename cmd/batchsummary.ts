@@ -2,9 +2,10 @@ import { formatElapsed } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
 import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { rowOf, type ResultRow } from "../lib/fleet/results/row.ts";
-import { addToTally, emptyTally } from "../lib/fleet/results/tally.ts";
+import { addToTally, emptyTally, type Tally } from "../lib/fleet/results/tally.ts";
 import { type FleetStore, taskStates } from "../lib/fleet/store.ts";
-import { dollars, oneLine } from "../lib/sink/style.ts";
+import { oneLine } from "../lib/sink/style.ts";
+import { costWords } from "./batchfigures.ts";
 import { storeWords } from "./batchstore.ts";
 import { tableOf } from "./table.ts";
 
@@ -29,14 +30,16 @@ export async function summaryLines(
     notDone += 1;
     if (faults.length < mostFaults) faults.push(row);
   }
-  const rows = [...byState].flatMap(([state, { total, costUsd, durationMs }]) =>
-    total === 0 ? [] : [[state, withCommas(total), dollars(costUsd), formatElapsed(durationMs)]],
-  );
-  const all = ["total", withCommas(whole.total), dollars(whole.costUsd), formatElapsed(whole.durationMs)];
+  const rows = [...byState].flatMap(([state, tally]) => (tally.total === 0 ? [] : [[state, ...figuresOf(tally)]]));
+  const all = ["total", ...figuresOf(whole)];
   const table = tableOf([["OUTCOME", "TASKS", "COST", "TIME"], ...rows, all]).trimEnd();
   const others =
     notDone > faults.length ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}`] : [];
   return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, storeWords(options))];
+}
+
+function figuresOf(tally: Tally): string[] {
+  return [withCommas(tally.total), costWords(tally), formatElapsed(tally.durationMs)];
 }
 
 function faultLine({ key, outcome, exit, error }: ResultRow): string {

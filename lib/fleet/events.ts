@@ -15,8 +15,8 @@ const error = z
   .describe("Why, as in the `end` event of `koda exec`");
 
 /**
- * The events of `koda batch run --json` and `koda worker --json`, one a line. Fields may be added, never renamed, and
- * readers ignore types that they do not know. Only a JSON Schema of them needs the values; everyone else imports types.
+ * The events of `koda batch run --json`, `koda worker --json` and `koda batch watch`, one a line. Fields may be added,
+ * never renamed, and readers ignore types that they do not know. Only tests need the values: others import types.
  */
 const fleetEvents = [
   z
@@ -70,8 +70,8 @@ const fleetEvents = [
       outcome: z.enum(outcomes),
       exit: z.int().exactOptional().describe("The exit code of the last attempt; absent when there was none"),
       error,
-      cost_usd: money.exactOptional().describe("What the last attempt cost; absent when there was none"),
-      tokens: count.describe("The tokens of the last attempt"),
+      cost_usd: money.exactOptional().describe("What the task cost; absent when unknown"),
+      tokens: count.describe("The tokens of all attempts"),
       duration_ms: money.describe("How long the last attempt took"),
       attempts: count,
       published: z
@@ -96,7 +96,7 @@ const fleetEvents = [
       type: z.literal("batch.end"),
       batch: task.batch,
       counts: z.record(z.enum(outcomes), count).describe("Its tasks by their outcomes"),
-      cost_usd: money.exactOptional(),
+      cost_usd: money.exactOptional().describe("What all tasks cost; absent when unknown"),
       tokens: count,
       exit: z.int().describe("The exit code of `koda batch run`"),
     })

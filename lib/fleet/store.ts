@@ -37,7 +37,8 @@ export type TaskState = (typeof taskStates)[number];
 /** `halted`: a task has failed, and the batch does not keep going. `budget`: what it may spend is spent. */
 export type BatchState = "open" | "over" | "halted" | "budget" | "cancelled";
 
-export type Spending = { costUsd: number; tokens: number };
+/** `isUnpriced`: some of the tokens have no known price, and `costUsd` is what the others cost. */
+export type Spending = { costUsd: number; tokens: number; isUnpriced?: boolean };
 
 export type WorkerIdentity = {
   /** Unguessable. */
@@ -95,7 +96,7 @@ export type AttemptEnd = {
 
 /** The consequence of the end of an attempt. */
 export type Settled =
-  | { kind: "settled"; outcome: TaskOutcome }
+  | { kind: "settled"; outcome: TaskOutcome; /** By all attempts. */ spent: Spending }
   | { kind: "retried"; notBefore: number }
   | { kind: "returned" }
   /** The claim had been lost: nothing has changed but the record of this attempt. */

@@ -99,6 +99,9 @@ const tables = `
     left_because TEXT
   ){end};`;
 
+/** Some of the tokens of an attempt have no known price, so it cost more than its `cost`. */
+export const unpricedColumn = "ALTER TABLE batch_attempt ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0;";
+
 /**
  * The queue of SQLite, whose workers are all on one machine. A job that a worker holds has an owner. An id is never
  * used again, so that a late worker has no right to another job.

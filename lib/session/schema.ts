@@ -1,5 +1,5 @@
 import { KodaError } from "../errors.ts";
-import { batchTables, jobTable, sqliteTypes } from "./batchtables.ts";
+import { batchTables, jobTable, sqliteTypes, unpricedColumn } from "./batchtables.ts";
 import { Database, inMemory, storeFailure } from "./database.ts";
 
 /** "koda" in ASCII; marks the database as ours. */
@@ -182,6 +182,7 @@ const migrations: readonly string[] = [
   `,
   "ALTER TABLE session ADD COLUMN run_as TEXT",
   batchTables(sqliteTypes) + jobTable,
+  unpricedColumn,
 ];
 
 export const schemaVersion: number = migrations.length;

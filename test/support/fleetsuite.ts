@@ -50,8 +50,8 @@ export function describeFleetStore(
       const [a, b] = [await claimed(batch), await claimed(batch)];
       expect([a.task.key, b.task.key]).toEqual(["a", "b"]);
       expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
-      expect(await store.end(a, exit(0))).toEqual({ kind: "settled", outcome: "done" });
-      expect(await store.end(b, exit(3))).toEqual({ kind: "settled", outcome: "failed" });
+      expect(await store.end(a, exit(0))).toMatchObject({ kind: "settled", outcome: "done" });
+      expect(await store.end(b, exit(3))).toMatchObject({ kind: "settled", outcome: "failed" });
       expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await store.overview(batch)).toMatchObject({ state: "halted", total: 2, counts: { done: 1, failed: 1 } });
     });
@@ -73,7 +73,7 @@ export function describeFleetStore(
     ] as const)
       test(`exit ${code} settles a task as ${outcome}`, async () => {
         const batch = await submit([task("a")]);
-        expect(await store.end(await claimed(batch), exit(code))).toEqual({ kind: "settled", outcome });
+        expect(await store.end(await claimed(batch), exit(code))).toMatchObject({ kind: "settled", outcome });
       });
 
     for (const code of [1, 12, 70, 137])
@@ -82,7 +82,7 @@ export function describeFleetStore(
         expect(await store.end(await claimed(batch), exit(code))).toEqual({ kind: "retried", notBefore: 0 });
         const second = await claimed(batch);
         expect(second).toMatchObject({ attempt: 2, resumes: false });
-        expect(await store.end(second, exit(code))).toEqual({ kind: "settled", outcome: "poison" });
+        expect(await store.end(second, exit(code))).toMatchObject({ kind: "settled", outcome: "poison" });
         expect(await store.overview(batch)).toMatchObject({ state: "over" });
       });
 
@@ -102,7 +102,7 @@ export function describeFleetStore(
       const end = () => ({ ...exit(9), retryAt: Date.now() - 1 });
       for (let retry = 0; retry < 2; retry++)
         expect(await store.end(await claimed(batch), end())).toMatchObject({ kind: "retried" });
-      expect(await store.end(await claimed(batch), end())).toEqual({ kind: "settled", outcome: "poison" });
+      expect(await store.end(await claimed(batch), end())).toMatchObject({ kind: "settled", outcome: "poison" });
     });
 
     for (const kind of ["fault", "stopped"] as const)
@@ -140,7 +140,7 @@ export function describeFleetStore(
       const claim = await claimed(batch, who);
       const spent = { costUsd: 0.5, tokens: 10 };
       expect(await store.keep(who, new Map([[claim, spent]]))).toEqual(new Map([[claim, "held"]]));
-      expect((await store.overview(batch)).spent).toEqual(spent);
+      expect((await store.overview(batch)).spent).toMatchObject(spent);
       await under.expire(batch, "a");
       await claimed(batch);
       expect(await store.keep(who, new Map([[claim, spent]]))).toEqual(new Map([[claim, "lost"]]));
@@ -338,6 +338,25 @@ export function describeFleetStore(
       const more = () => store.grantMore(b, { costUsd: 0, tokens: 5 });
       const grants = [b.grant, await more(), await more(), await more(), await more()];
       expect(grants.map((grant) => grant?.costUsd?.toFixed(1))).toEqual(["0.2", "0.4", "0.8", "0.9", undefined]);
+    });
+
+    test("the end of a task has the cost of all its attempts, which is unknown when that of one is", async () => {
+      const batch = await submit([task("a"), task("b", { after: ["a"] })]);
+      const unpriced = (tokens: number) => ({ costUsd: 0, tokens, isUnpriced: true });
+      const first = await claimed(batch);
+      await store.keep(worker(), new Map([[first, unpriced(5)]]));
+      expect((await store.overview(batch)).spent).toEqual(unpriced(5));
+      await store.end(first, { ...exit(1), spent: unpriced(7) });
+      const spent = { costUsd: 2, tokens: 207, isUnpriced: true };
+      expect(await store.end(await claimed(batch), exit(0, 2))).toMatchObject({ outcome: "done", spent });
+      await store.end(await claimed(batch), exit(0, 1));
+      const rows = (await resultsOf(store, batch)).map(rowOf);
+      expect(rows.map(({ cost_usd: cost, tokens }) => [cost, tokens])).toEqual([
+        [null, 207],
+        [1, 100],
+      ]);
+      expect(rows[0]?.attempts.map(({ cost_usd: cost }) => cost)).toEqual([null, 2]);
+      expect((await store.overview(batch)).spent).toEqual({ costUsd: 3, tokens: 307, isUnpriced: true });
     });
 
     test("when the budget is spent nothing begins, and what is left stays in the list", async () => {

@@ -31,7 +31,7 @@ function begin(name: string): string {
 `;
 }
 
-function sums({ total, counts, costUsd, tokens, durationMs }: Tally): string {
+function sums({ total, counts, costUsd, isUnpriced, tokens, durationMs }: Tally): string {
   const present = taskStates.filter((state) => counts[state] > 0);
   const boxes = present.map(
     (state) =>
@@ -39,7 +39,7 @@ function sums({ total, counts, costUsd, tokens, durationMs }: Tally): string {
   );
   const figures = [
     `${withCommas(total)} tasks`,
-    `$${costUsd.toFixed(4)}`,
+    `${isUnpriced ? "at least " : ""}$${costUsd.toFixed(4)}`,
     `${withCommas(tokens)} tokens`,
     `${formatElapsed(durationMs)} of work`,
   ];
@@ -58,11 +58,12 @@ ${boxes.join("\n")}
 
 async function htmlOfTask(row: ResultRow, { patch, tally }: ResultSet): Promise<string> {
   const { key, outcome, cost_usd: cost, duration_ms: ms = 0 } = row;
-  const data = `data-outcome="${outcome}" data-cost="${cost}" data-ms="${ms}" data-key="${escaped(key)}"`;
+  const data = `data-outcome="${outcome}" data-cost="${cost ?? 0}" data-ms="${ms}" data-key="${escaped(key)}"`;
   const why = row.error?.message ?? answerOf(row);
   const cells =
     `<span class="key">${escaped(key)}</span><span class="${outcome}">${outcome}</span>` +
-    `<span class="number">$${cost.toFixed(4)}</span><span class="number">${formatElapsed(ms)}</span>` +
+    `<span class="number">${cost === null ? "" : `$${cost.toFixed(4)}`}</span>` +
+    `<span class="number">${formatElapsed(ms)}</span>` +
     `<span class="why">${escaped(why.slice(0, longestLine))}</span>`;
   const bytes = row.patch ? await patch(key) : undefined;
   const diff = bytes === undefined ? "" : htmlOfPatch(bytes, tally.total);

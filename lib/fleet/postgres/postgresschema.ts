@@ -1,5 +1,5 @@
 import { KodaError } from "../../errors.ts";
-import { batchTables, type ColumnTypes } from "../../session/batchtables.ts";
+import { batchTables, type ColumnTypes, unpricedColumn } from "../../session/batchtables.ts";
 import type { FleetDatabase, Rows } from "../store/database.ts";
 import type { PostgresAddress } from "./postgresaddress.ts";
 import { oldestPostgres, tooOld } from "./postgreserror.ts";
@@ -27,7 +27,7 @@ const ownTables = `
   );`;
 
 /** Each leads from the version before to the next; none is ever changed once it was in a release. */
-const migrations: readonly string[] = [batchTables(postgresTypes) + ownTables];
+const migrations: readonly string[] = [batchTables(postgresTypes) + ownTables, unpricedColumn];
 
 /** Any number of processes may do this at once. Throws `store` when the server or its tables do not fit. */
 export async function preparePostgres(database: FleetDatabase, address: PostgresAddress): Promise<void> {

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { taskStates, type TaskResult } from "../store.ts";
+import { type Spending, taskStates, type TaskResult } from "../store.ts";
 import { keyPattern } from "../task.ts";
 
-const money = z.number().nonnegative();
+/** Null when the price of some tokens is not known. */
+const money = z.number().nonnegative().nullable();
 const count = z.int().nonnegative();
 const failure = z.object({ code: z.string(), message: z.string() });
 
@@ -27,7 +28,7 @@ export const resultRowSchema = z.object({
   ),
   cost_usd: money,
   tokens: count,
-  duration_ms: money.optional(),
+  duration_ms: z.number().nonnegative().optional(),
   model: z.string().optional(),
   session: z.string().optional(),
   repo: z.string().optional(),
@@ -54,7 +55,7 @@ export function rowOf(result: TaskResult): ResultRow {
     exit: last?.exit,
     error: state === "poison" && last?.kind === "lost" ? deaths(attempts) : last?.error,
     attempts: attempts.map(attemptOf),
-    cost_usd: spent.costUsd,
+    cost_usd: knownCost(spent),
     tokens: spent.tokens,
     duration_ms: durationMs,
     model: modelOf(task.args),
@@ -69,6 +70,10 @@ export function rowOf(result: TaskResult): ResultRow {
     patch: hasPatch,
     end,
   };
+}
+
+export function knownCost({ costUsd, isUnpriced = false }: Pick<Spending, "costUsd" | "isUnpriced">): number | null {
+  return isUnpriced ? null : costUsd;
 }
 
 /** The workers themselves could not say so. */
@@ -90,7 +95,7 @@ function attemptOf(attempt: TaskResult["attempts"][number]): ResultRow["attempts
     error,
     started_at: new Date(startedAt).toISOString(),
     ended_at: endedAt === undefined ? undefined : new Date(endedAt).toISOString(),
-    cost_usd: spent.costUsd,
+    cost_usd: knownCost(spent),
     tokens: spent.tokens,
   };
 }

@@ -1,25 +1,24 @@
-import { taskStates, type TaskState } from "../store.ts";
+import { type Spending, taskStates, type TaskState } from "../store.ts";
 import type { ResultRow } from "./row.ts";
 
 /** The sums of results. The counts add up to `total`. */
-export type Tally = {
+export type Tally = Required<Spending> & {
   total: number;
   counts: Record<TaskState, number>;
-  costUsd: number;
-  tokens: number;
   durationMs: number;
 };
 
 export function emptyTally(): Tally {
   const counts = Object.fromEntries(taskStates.map((state) => [state, 0]));
   // Object.fromEntries loses the names.
-  return { total: 0, counts: counts as Tally["counts"], costUsd: 0, tokens: 0, durationMs: 0 };
+  return { total: 0, counts: counts as Tally["counts"], costUsd: 0, tokens: 0, isUnpriced: false, durationMs: 0 };
 }
 
 export function addToTally(tally: Tally, row: ResultRow): void {
   tally.total += 1;
   tally.counts[row.outcome] += 1;
-  tally.costUsd += row.cost_usd;
+  tally.costUsd += row.cost_usd ?? 0;
+  tally.isUnpriced ||= row.cost_usd === null;
   tally.tokens += row.tokens;
   tally.durationMs += row.duration_ms ?? 0;
 }

@@ -2,6 +2,7 @@ import type { BatchRow } from "./batchrow.ts";
 import { grantFor, isLimited } from "./budget.ts";
 import type { Rows } from "./database.ts";
 import { first } from "./rows.ts";
+import { columnsOf, type StoredSpending } from "./spending.ts";
 import type { TaskClaim, Spending } from "../store.ts";
 import type { FleetTask } from "../task.ts";
 
@@ -39,7 +40,7 @@ async function charge(rows: Rows, batch: string, { spent, reserved, finished = 0
   );
 }
 
-type Booked = { kind: string; cost: number; tokens: number; reserved_cost: number; reserved_tokens: number };
+type Booked = StoredSpending & { kind: string; reserved_cost: number; reserved_tokens: number };
 
 type Closing = { kind: string; spent: Spending; exit?: number; error?: string | null; endedAt: number };
 
@@ -53,9 +54,9 @@ export async function closeAttempt(
   const booked = await first<Booked>(rows, `SELECT * FROM batch_attempt WHERE ${where}`, [batch.id, key, attempt]);
   if (booked === undefined) return;
   await rows.all(
-    `UPDATE batch_attempt SET kind = $4, cost = $5, tokens = $6, exit = $7, error = $8, ended_at = $9,
+    `UPDATE batch_attempt SET kind = $4, cost = $5, tokens = $6, unpriced = $7, exit = $8, error = $9, ended_at = $10,
        reserved_cost = 0, reserved_tokens = 0 WHERE ${where}`,
-    [batch.id, key, attempt, kind, spent.costUsd, spent.tokens, exit ?? null, error ?? null, endedAt],
+    [batch.id, key, attempt, kind, ...columnsOf(spent), exit ?? null, error ?? null, endedAt],
   );
   if (!isLimited(batch.settings)) return;
   // One that was taken for lost has been charged already.
@@ -80,6 +81,7 @@ export async function mostSpentBy(
   return {
     costUsd: Math.max(booked.cost, booked.reserved_cost),
     tokens: Math.max(booked.tokens, booked.reserved_tokens),
+    isUnpriced: booked.unpriced === 1,
     isOpen: booked.kind === "open",
   };
 }

@@ -4,6 +4,7 @@ import { isLimited } from "./budget.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import type { TaskQueue } from "./queue.ts";
 import { first } from "./rows.ts";
+import { spentOn } from "./spending.ts";
 import { closeWhenOver, queueAgain, settle, type Settling } from "./settling.ts";
 import type { AttemptEnd, TaskClaim, Settled } from "../store.ts";
 import { encodeFailure, readTask, type TaskRow } from "./taskrow.ts";
@@ -49,7 +50,11 @@ async function carryOut(settling: Settling, { claim, end, row, verdict }: Ended)
     case "settle":
       await noteEnd(settling, claim, { end, kind: "settled" });
       await settle(settling, key, { outcome: verdict.outcome, failures: row.failures, end });
-      return { kind: "settled", outcome: verdict.outcome };
+      return {
+        kind: "settled",
+        outcome: verdict.outcome,
+        spent: claim.attempt === 1 ? end.spent : await spentOn(settling.rows, settling.batch.id, key),
+      };
     case "retry":
       await noteEnd(settling, claim, { end, kind: "retried" });
       await queueAgain(settling, key, verdict);

@@ -1,6 +1,7 @@
 import type { FleetDatabase } from "./database.ts";
 import type { TaskQueue } from "./queue.ts";
 import { first } from "./rows.ts";
+import { columnsOf } from "./spending.ts";
 import type { BatchState, TaskClaim, Spending, Standing, WorkerIdentity } from "../store.ts";
 
 /** Says that a worker lives, notes what its attempts have spent, and finds those that it has lost. */
@@ -44,8 +45,8 @@ async function noteSpending(
 ): Promise<void> {
   if (spent === undefined || spent.tokens === 0) return;
   await database.all(
-    `UPDATE batch_attempt SET cost = $4, tokens = $5 WHERE batch = $1 AND key = $2 AND number = $3 AND kind = 'open'
-       AND (cost <> $4 OR tokens <> $5)`,
-    [batch, task.key, attempt, spent.costUsd, spent.tokens],
+    `UPDATE batch_attempt SET cost = $4, tokens = $5, unpriced = $6
+     WHERE batch = $1 AND key = $2 AND number = $3 AND kind = 'open' AND (cost <> $4 OR tokens <> $5)`,
+    [batch, task.key, attempt, ...columnsOf(spent)],
   );
 }

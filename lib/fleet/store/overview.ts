@@ -2,6 +2,7 @@ import type { BatchRow } from "./batchrow.ts";
 import type { Rows } from "./database.ts";
 import { pausedGroups } from "./ending.ts";
 import { first } from "./rows.ts";
+import { decodeSpending, type StoredSpending } from "./spending.ts";
 import { type BatchSettings, type BatchState, type Spending, type TaskState, taskStates } from "../store.ts";
 
 /** A batch at one moment. The counts always add up to `total`. */
@@ -58,16 +59,16 @@ async function readCounts(rows: Rows, batch: string): Promise<Record<TaskState, 
 
 /** Money that open attempts have reserved counts only as far as they have not spent it. */
 async function readSpending(rows: Rows, batch: string): Promise<Pick<BatchOverview, "spent" | "reserved">> {
-  const sums = await first<{ cost: number; tokens: number; reserved_cost: number; reserved_tokens: number }>(
+  const sums = await first<StoredSpending & { reserved_cost: number; reserved_tokens: number }>(
     rows,
-    `SELECT COALESCE(SUM(cost), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,
+    `SELECT COALESCE(SUM(cost), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens, COALESCE(MAX(unpriced), 0) AS unpriced,
        COALESCE(SUM(CASE WHEN reserved_cost > cost THEN reserved_cost - cost ELSE 0 END), 0) AS reserved_cost,
        COALESCE(SUM(CASE WHEN reserved_tokens > tokens THEN reserved_tokens - tokens ELSE 0 END), 0) AS reserved_tokens
      FROM batch_attempt WHERE batch = $1`,
     [batch],
   );
   return {
-    spent: { costUsd: sums?.cost ?? 0, tokens: sums?.tokens ?? 0 },
+    spent: decodeSpending(sums ?? { cost: 0, tokens: 0, unpriced: 0 }),
     reserved: { costUsd: sums?.reserved_cost ?? 0, tokens: sums?.reserved_tokens ?? 0 },
   };
 }

@@ -1,5 +1,6 @@
 import type { Rows } from "./database.ts";
 import { placesFrom } from "./rows.ts";
+import { decodeSpending, type StoredSpending } from "./spending.ts";
 import type { AttemptRecord, Spending, TaskResult } from "../store.ts";
 import { decodeFailure, decodeTask, type StoredTask, taskColumns } from "./taskrow.ts";
 
@@ -48,9 +49,7 @@ type StoredAttempt = {
   kind: AttemptRecord["kind"];
   exit: number | null;
   error: string | null;
-  cost: number;
-  tokens: number;
-};
+} & StoredSpending;
 
 async function readAttempts(
   rows: Rows,
@@ -58,8 +57,8 @@ async function readAttempts(
   keys: readonly string[],
 ): Promise<Map<string, readonly AttemptRecord[]>> {
   const stored = await rows.all<StoredAttempt>(
-    `SELECT key, number, worker, host, started_at, ended_at, kind, exit, error, cost, tokens FROM batch_attempt
-     WHERE batch = $1 AND key IN (${placesFrom(2, keys)}) ORDER BY key, number`,
+    `SELECT key, number, worker, host, started_at, ended_at, kind, exit, error, cost, tokens, unpriced
+     FROM batch_attempt WHERE batch = $1 AND key IN (${placesFrom(2, keys)}) ORDER BY key, number`,
     [batch, ...keys],
   );
   const byKey = Map.groupBy(stored, ({ key }) => key);
@@ -67,14 +66,14 @@ async function readAttempts(
 }
 
 function decodeAttempt(stored: StoredAttempt): AttemptRecord {
-  const { number, worker, host, started_at: startedAt, ended_at: endedAt, kind, exit, error, cost, tokens } = stored;
+  const { number, worker, host, started_at: startedAt, ended_at: endedAt, kind, exit, error } = stored;
   return {
     number,
     worker,
     host,
     startedAt,
     kind,
-    spent: { costUsd: cost, tokens },
+    spent: decodeSpending(stored),
     ...(endedAt !== null && { endedAt }),
     ...(exit !== null && { exit }),
     ...(error !== null && { error: decodeFailure(error) }),
@@ -85,5 +84,6 @@ function sumOf(attempts: readonly AttemptRecord[]): Spending {
   return {
     costUsd: attempts.reduce((sum, { spent }) => sum + spent.costUsd, 0),
     tokens: attempts.reduce((sum, { spent }) => sum + spent.tokens, 0),
+    isUnpriced: attempts.some(({ spent }) => spent.isUnpriced),
   };
 }

@@ -279,7 +279,11 @@ function patchFile({ state }: WorkPlace): string {
 }
 
 function sum(one: Spending, other: Spending): Spending {
-  return { costUsd: one.costUsd + other.costUsd, tokens: one.tokens + other.tokens };
+  return {
+    costUsd: one.costUsd + other.costUsd,
+    tokens: one.tokens + other.tokens,
+    isUnpriced: one.isUnpriced === true || other.isUnpriced === true,
+  };
 }
 
 /** The names after `--api-key-env`. */

@@ -82,15 +82,20 @@ async function follow(stdout: ReadableStream<Uint8Array>, onUsage: ChildRun["onU
     const type = wanted.exec(line)?.[1];
     if (type === undefined) continue;
     if (type === "usage") {
-      const { turn, cost_usd = spent.costUsd } = usageSchema.parse(JSON.parse(line));
-      spent = { costUsd: cost_usd, tokens: tokensOf(turn) };
+      const { turn, cost_usd } = usageSchema.parse(JSON.parse(line));
+      spent = spentBy(tokensOf(turn), cost_usd, spent);
       onUsage(spent);
       continue;
     }
     end = endSchema.parse(JSON.parse(line));
-    spent = { costUsd: end.usage.cost_usd ?? spent.costUsd, tokens: Math.max(tokensOf(end.usage), spent.tokens) };
+    spent = spentBy(Math.max(tokensOf(end.usage), spent.tokens), end.usage.cost_usd, spent);
   }
   return { spent, ...(end && { end }) };
+}
+
+/** A cost that is not told is not known. */
+function spentBy(tokens: number, costUsd: number | undefined, before: Spending): Spending {
+  return { costUsd: costUsd ?? before.costUsd, tokens, isUnpriced: costUsd === undefined && tokens > 0 };
 }
 
 function tokensOf({ input, output }: { input: number | null; output: number | null }): number {
