@@ -39,7 +39,7 @@ function sums({ total, counts, costUsd, isUnpriced, tokens, durationMs }: Tally)
   );
   const figures = [
     `${withCommas(total)} tasks`,
-    `${isUnpriced ? "at least " : ""}$${costUsd.toFixed(4)}`,
+    isUnpriced && costUsd === 0 ? "cost unknown" : `${isUnpriced ? "at least " : ""}$${costUsd.toFixed(4)}`,
     `${withCommas(tokens)} tokens`,
     `${formatElapsed(durationMs)} of work`,
   ];
