@@ -33,6 +33,17 @@ async function refusal(text: string | Uint8Array, reading: Reading = {}): Promis
 
 const row = (more: Record<string, unknown> = {}) => JSON.stringify({ key: "a", prompt: "do it", ...more });
 
+test("what is wrong with a row does not hide its key", async () => {
+  const rows = [row({ after: ["b"] }), row({ key: "b", promt: "x" }), row({ key: "b", after: ["c"] })];
+  expect((await refusal(rows.join("\n"))).split("\n")).toEqual([
+    "3 mistakes in the task list",
+    'tasks.jsonl:2: "promt": unknown field (did you mean "prompt"?)',
+    'tasks.jsonl:3: "key" "b": line 2 has it already, expected a key of its own',
+    'tasks.jsonl:3: "after": there is no task "c"',
+    "Nothing was submitted.",
+  ]);
+});
+
 test("a whole row becomes a task with absolute places and the flags of its own koda", async () => {
   const text = row({
     repo: "../project",
@@ -184,17 +195,11 @@ test("prompt and schema are read relative to the list", async () => {
   expect(tasks[0]).toMatchObject({ prompt: "from a file", schema: { type: "object" }, args: [] });
 });
 
-test("10,000 rows are read in less than a second, and a chain of them is no circle", async () => {
+test("a chain of 10,000 rows is no circle", async () => {
   const rows = Array.from({ length: 10_000 }, (_, at) =>
     row({ key: `task-${at}`, after: at === 0 ? [] : [`task-${at - 1}`], options: { "max-turns": 5 } }),
   );
-  const times: number[] = [];
-  for (let round = 0; round < 3; round++) {
-    const started = performance.now();
-    expect((await read(rows.join("\n"))).tasks).toHaveLength(10_000);
-    times.push(performance.now() - started);
-  }
-  expect(Math.min(...times)).toBeLessThan(1_000);
+  expect((await read(rows.join("\n"))).tasks).toHaveLength(10_000);
 });
 
 test("the digest is that of the content, wherever the list lies", async () => {

@@ -41,7 +41,7 @@ const namePattern = /^[A-Za-z0-9._/:-]{1,64}$/;
 
 export type Row = { line: number; task: FleetTask };
 
-/** The task of a line; undefined when there is a mistake in it, which is then among the faults. */
+/** The task of a line, as far as it has a key: others may name it, whatever else is wrong with it. */
 export async function readRow({ line, text }: ListLine, faults: Faults, reading: RowReading): Promise<Row | undefined> {
   const { value, problem } = readJson(text);
   if (problem !== undefined) {
@@ -54,7 +54,7 @@ export async function readRow({ line, text }: ListLine, faults: Faults, reading:
   }
   const reader = new RowReader(value, (about) => faults.add(line, about));
   const task = await taskOf(reader, reading);
-  return reader.isRight ? { line, task } : undefined;
+  return task.key === "" ? undefined : { line, task };
 }
 
 async function taskOf(reader: RowReader, reading: RowReading): Promise<FleetTask> {
@@ -140,17 +140,11 @@ async function optionsOf(reader: RowReader, { options: read }: RowReading): Prom
 /** Takes the fields of a row by their types. */
 class RowReader {
   readonly #row: JsonRecord;
-  readonly #add: (problem: string) => void;
-  isRight = true;
+  readonly fail: (problem: string) => void;
 
-  constructor(row: JsonRecord, add: (problem: string) => void) {
+  constructor(row: JsonRecord, fail: (problem: string) => void) {
     this.#row = row;
-    this.#add = add;
-  }
-
-  fail(problem: string): void {
-    this.isRight = false;
-    this.#add(problem);
+    this.fail = fail;
   }
 
   has(field: Field): boolean {
