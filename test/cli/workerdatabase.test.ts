@@ -44,9 +44,9 @@ test.skipIf(missing !== undefined)(
     const submitted = await koda(near, ["batch", "submit", "tasks.jsonl", "-m", "vllm/scripted"], { env: here });
     expect(submitted.stderr).toBe("");
 
-    await using nearWorker = start(near, ["worker", "-j", "2", "--drain-after", "3s"], { env: here });
+    await using nearWorker = start(near, ["worker", "-j", "2", "--drain-after", "1s"], { env: here });
     await until(() => asked.size === 2);
-    const flags = ["worker", "-j", "3", "--drain-after", "3s"];
+    const flags = ["worker", "-j", "3", "--drain-after", "1s"];
     const farWorker = spawnIn(far, [...network.far, binary, ...flags], { env: there });
     const said = textOf(farWorker.stderr);
     await until(() => asked.size === 4);
