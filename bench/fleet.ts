@@ -16,7 +16,7 @@ const alone = 200;
 /** On a slow disk fewer are measured. */
 const mostMs = 15_000;
 
-const idleMs = 20_000;
+const idleMs = 40_000;
 
 /** As often as a worker asks that has waited for some time. */
 const pollMs = 3_000;
