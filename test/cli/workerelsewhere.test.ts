@@ -42,10 +42,12 @@ describe.skipIf(missingPostgres !== undefined)(`with PostgreSQL${why}`, () => {
 
     const first = startWorker(place, [], { KODA_STORE: url });
     for (const _ of answers.slice(1)) await server.nextRequest();
-    const sql = new SQL(url);
+    await using sql = new SQL(url, { max: 1 });
     await until(async () => (await sql`SELECT 1 FROM koda.batch_checkpoint`).length > 0);
-    await sql.end();
     first.child.kill("SIGKILL");
+    await first.child.exited;
+    // As if the time of its lease were over.
+    await sql`UPDATE koda_boss.job SET heartbeat_on = now() - interval '1 hour'`;
 
     const second = startWorker(other, ["--once"], { KODA_STORE: url });
     expect(await second.until("task.end")).toMatchObject({ outcome: "done", attempts: 2 });

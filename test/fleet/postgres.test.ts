@@ -45,7 +45,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     expect(notes.some((note) => / is back after \S+\.$/.test(note))).toBe(true);
   });
 
-  test("a worker whose network is cut goes on when it is back, and keeps its task", async () => {
+  test.concurrent("a worker whose network is cut goes on when it is back, and keeps its task", async () => {
     const url = await server.create();
     await using relay = await startRelay(`${server.directory}/.s.PGSQL.5432`);
     const notes: string[] = [];
@@ -64,7 +64,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     expect(await store.end(claim, exit(0))).toMatchObject({ kind: "settled", outcome: "done" });
   });
 
-  test("a commit whose answer was lost is not repeated", async () => {
+  test.concurrent("a commit whose answer was lost is not repeated", async () => {
     const url = await server.create();
     await using relay = await startRelay(`${server.directory}/.s.PGSQL.5432`);
     await using direct = await openWorker(url);
@@ -84,7 +84,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     expect(result?.attempts.map(({ kind }) => kind)).toEqual(["settled"]);
   });
 
-  test("a client that vanished in a transaction blocks others for a moment only", async () => {
+  test.concurrent("a client that vanished in a transaction blocks others for a moment only", async () => {
     const url = await server.create();
     await using relay = await startRelay(`${server.directory}/.s.PGSQL.5432`);
     await using direct = await openWorker(url);
@@ -97,7 +97,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     expect(isClaim(await direct.claim(worker(), batch))).toBe(true);
   });
 
-  test("any number of processes may be the first", async () => {
+  test.concurrent("any number of processes may be the first", async () => {
     const url = await server.create();
     const script = `
       const { openRemoteFleet } = await import(process.argv[1] + "/lib/fleet/postgres/remote.ts");
@@ -118,7 +118,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     expect((await store.batches()).map(({ id }) => id).sort()).toEqual(ids);
   });
 
-  test("queues of batches that have long been over are deleted, and made again for a retry", async () => {
+  test.concurrent("queues of batches that have long been over are deleted, and made again for a retry", async () => {
     const url = await server.create();
     await using sql = new SQL(url, { max: 1 });
     const queues = async () => (await sql`SELECT name FROM koda_boss.queue`).map(({ name }: { name: string }) => name);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { makeBasis } from "../../lib/fleet/work/basis.ts";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -97,6 +98,18 @@ test("filters and settings of a repository run nothing", async () => {
   );
   expect(run.names).toEqual(["a.txt"]);
   expect(existsSync(join(run.repo, "..", "ran"))).toBe(false);
+});
+
+test("a patch can be asked for while another one is made, and after a git that was killed", async () => {
+  await using place = makePlace(Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${at}.txt`, `${at}\n`])));
+  const directory = join(place.home, "basis");
+  const { signal } = new AbortController();
+  const made = { directory, git: Bun.which("git") ?? "git", root: place.project, mirror: undefined, commit: undefined };
+  const basis = await makeBasis(made, signal);
+  writeFileSync(join(directory, "index.lock"), "");
+  const patches = await Promise.all(Array.from({ length: 4 }, () => basis.patch(signal)));
+  const names = patches.map((patch) => new TextDecoder().decode(patch).match(/^diff --git /gm)?.length);
+  expect(names).toEqual([50, 50, 50, 50]);
 });
 
 test("read-only directories that a task leaves are removed", async () => {

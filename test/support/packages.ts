@@ -25,6 +25,7 @@ const needed = [
   { program: "jq", package: "jq" },
   { program: "/usr/lib/postgresql", package: "postgresql" },
   { program: "shellcheck", package: "shellcheck" },
+  { program: "ip", package: "iproute2" },
 ] as const;
 
 export function installPackages(): void {

@@ -21,6 +21,8 @@ const defaultSilenceMs = 20_000;
 export class Connections implements AsyncDisposable {
   readonly #options: SQL.Options;
   readonly #silenceMs: number;
+  /** Those that were given up. */
+  readonly #silent = new WeakSet<SQL>();
   #client: SQL | undefined;
   #isClosed = false;
 
@@ -39,7 +41,7 @@ export class Connections implements AsyncDisposable {
   async reserve(): Promise<{ run: Run; release(): void }> {
     const client = this.#open();
     const reserved = await client.reserve().catch((error: unknown) => {
-      throw this.#isClosed ? new Closed() : error;
+      throw this.#failure(client, error);
     });
     return {
       run: async (sql, values) => await this.#answered(client, reserved.unsafe(sql, values && [...values])),
@@ -59,26 +61,26 @@ export class Connections implements AsyncDisposable {
   }
 
   async #answered(client: SQL, statement: Promise<unknown>): Promise<unknown> {
-    let isSilent = false;
-    const giveUp = () => {
-      isSilent = true;
-      this.#replace(client);
-    };
-    const timer = setTimeout(giveUp, this.#silenceMs);
+    const timer = setTimeout(() => this.#giveUp(client), this.#silenceMs);
     try {
       return await statement;
     } catch (error) {
-      if (this.#isClosed) throw new Closed();
-      throw isSilent ? new Silence(this.#silenceMs) : error;
+      throw this.#failure(client, error);
     } finally {
       clearTimeout(timer);
     }
   }
 
   /** All that waits for an answer on its connections is rejected. */
-  #replace(client: SQL): void {
+  #giveUp(client: SQL): void {
+    this.#silent.add(client);
     if (this.#client === client) this.#client = undefined;
     void client.close({ timeout: 0 });
+  }
+
+  #failure(client: SQL, error: unknown): unknown {
+    if (this.#isClosed) return new Closed();
+    return this.#silent.has(client) ? new Silence(this.#silenceMs) : error;
   }
 }
 

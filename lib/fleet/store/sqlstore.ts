@@ -44,7 +44,8 @@ export class SqlStore implements FleetStore {
   async claim(worker: WorkerIdentity, batch?: string): Promise<TaskClaim | Idle> {
     const database = this.#database;
     const batches = await this.#liveOnes(batch);
-    const paused = batches.length === 0 ? [] : (await pausedGroups(database)).map(({ group }) => group);
+    if (batches.length === 0) return { isOver: true };
+    const paused = (await pausedGroups(database)).map(({ group }) => group);
     const claiming = { database, queue: this.#queue, worker, paused };
     for (const each of batches) {
       const claim = await claimFrom(claiming, each);

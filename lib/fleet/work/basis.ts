@@ -1,5 +1,6 @@
-import { copyFileSync, lstatSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { SerialQueue } from "../../async/serialqueue.ts";
 import { errnoOf } from "../../errors.ts";
 import { GitError, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
@@ -15,6 +16,8 @@ export class Basis {
   readonly base: string;
   readonly #git: Git;
   readonly #root: string;
+  /** git refuses to use an index that another git is writing: a checkpoint may be under way when the run ends. */
+  readonly #index = new SerialQueue();
 
   constructor({ directory, base, git, root }: { directory: string; base: string; git: Git; root: string }) {
     this.directory = directory;
@@ -41,7 +44,13 @@ export class Basis {
 
   /** The tree as it is now, as an object of git. */
   async writeTree(signal: AbortSignal): Promise<string> {
+    return await this.#index.run(() => this.#writeTree(signal));
+  }
+
+  async #writeTree(signal: AbortSignal): Promise<string> {
     const run = this.#run(signal);
+    // Left by a git that was killed, perhaps with its worker.
+    rmSync(join(this.directory, "index.lock"), { force: true });
     // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
     const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
     if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
