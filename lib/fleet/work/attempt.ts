@@ -107,19 +107,23 @@ export class TaskAttempt {
     const beginning = await beginAttempt(this.#claim, { ...places, logs, earlier, note });
     this.place = beginning.place;
     const target = await this.#target(beginning.place);
-    const checkpointing = new Checkpointing(this.#claim, {
+    const { child, isOutOfBudget } = await this.#runWithCheckpoints(beginning);
+    const end = await this.#endOf(child, isOutOfBudget, beginning.place);
+    return child.end?.exit === 0 && target !== undefined ? await this.#publish(end, target, beginning.place) : end;
+  }
+
+  async #runWithCheckpoints(beginning: Beginning) {
+    await using checkpointing = new Checkpointing(this.#claim, {
       ...this.#options,
       ...this.#context,
       place: beginning.place,
       masks: this.#masks,
       stored: beginning.stored,
     });
-    const { child, isOutOfBudget } = await this.#runChildren(beginning, checkpointing);
-    const isDone = child.end?.exit === 0;
-    if (!isDone && !this.#isLost()) await checkpointing.finish();
+    const ran = await this.#runChildren(beginning, checkpointing);
+    if (ran.child.end?.exit !== 0 && !this.#isLost()) await checkpointing.finish();
     this.isStored = checkpointing.isWhole;
-    const end = await this.#endOf(child, isOutOfBudget, beginning.place);
-    return isDone && target !== undefined ? await this.#publish(end, target, beginning.place) : end;
+    return ran;
   }
 
   /** Runs `koda exec`, and again while it stops at a limit that the batch can raise. */

@@ -22,7 +22,7 @@ const usualMs = 10_000;
 const limitMs = 60_000;
 
 /** Gives the store what another machine needs to go on with the attempt: now and then, and at its end. */
-export class Checkpointing {
+export class Checkpointing implements AsyncDisposable {
   /** The store has all of the session. */
   isWhole = false;
   readonly #claim: TaskClaim;
@@ -65,6 +65,11 @@ export class Checkpointing {
       const words = error instanceof KodaError ? error.message : messageOf(error);
       this.#options.note(`The last checkpoint could not be stored: ${words}`);
     }
+  }
+
+  /** Waits for the one that is being taken: only one git at a time can use the index of the place. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#current;
   }
 
   async #take(reach: <T>(ask: () => Promise<T>) => Promise<T>): Promise<void> {
