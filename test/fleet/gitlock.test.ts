@@ -1,9 +1,10 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { KodaError } from "../../lib/errors.ts";
+import { batches, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
-import { call, say } from "../support/model-reply.ts";
+import { call, say, silence } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -29,5 +30,24 @@ test("a task that ends while a checkpoint of it is taken is done all the same", 
   const { events } = await workAt(place, store, { batch, env, checkpointMs: 0 });
   expect(events.map(({ type }) => type)).toEqual(["task.start", "task.end", "worker.stop"]);
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
+  expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
+});
+
+test("a lock that a killed worker has left is no reason to fail for the one that goes on there", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  const answers = [call("Write", { path: "new.txt", content: "new\n" }), [say("So far "), silence()]];
+  await using server = await startModelServer((_, index) => answers[index] ?? say("Done."));
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })], { transcripts: "none" });
+  const stop = new AbortController();
+  const running = workAt(place, store, { batch, signal: stop.signal });
+  await server.nextRequest();
+  await server.nextRequest();
+  stop.abort(new KodaError("sigterm", "Stopped by SIGTERM"));
+  await running;
+  writeFileSync(join(batches(place), batch, ".koda/a/basis/index.lock"), "");
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done" });
   expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
 });

@@ -1,4 +1,4 @@
-import { copyFileSync, lstatSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../../errors.ts";
 import { GitError, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
@@ -126,8 +126,9 @@ export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Ba
   return new Basis({ directory, base, git, root });
 }
 
-/** As it was made by an earlier attempt. */
+/** As it was made by an earlier attempt, whose git may have been killed with it and left its lock. */
 export function openBasis(made: Pick<NewBasis, "directory" | "git" | "root">): Basis {
+  rmSync(join(made.directory, "index.lock"), { force: true });
   return new Basis({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
 }
 
