@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
+import { mirrorName } from "../../lib/fleet/work/mirror.ts";
 import { batches, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say, silence } from "../support/model-reply.ts";
@@ -50,4 +51,17 @@ test("a lock that a killed worker has left is no reason to fail for the one that
   await workAt(place, store, { batch });
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done" });
   expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
+});
+
+test("what a killed fetch has left of a mirror is no reason to fail for the next one", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  await using server = await startModelServer([say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  const branches = join(batches(place), batch, ".koda/mirrors", mirrorName(repo), "refs/heads");
+  mkdirSync(branches, { recursive: true });
+  writeFileSync(join(branches, "main.lock"), "");
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
 });
