@@ -4,8 +4,8 @@ import { loadConfig } from "../lib/config/load.ts";
 import { KodaError } from "../lib/errors.ts";
 import { Attempts } from "../lib/fleet/work/attempts.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
-import { sweepPlaces } from "../lib/fleet/work/place.ts";
 import type { FleetStore, WorkerIdentity } from "../lib/fleet/store.ts";
+import { sweepPlaces } from "../lib/fleet/work/sweep.ts";
 import { FleetWorker, type WorkerEnd } from "../lib/fleet/work/worker.ts";
 import { thisProcess } from "../lib/session/process.ts";
 import { taskFlags } from "./flags.ts";
@@ -32,7 +32,15 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
   const { store, batch, jobs, labels, once, drainAfterMs, keep, publishCommand, noSandbox, stopper, note } = work;
   const user = { env: process.env, home: homedir() };
   const directory = batchesDirectory(user);
-  await sweepPlaces(directory, (id) => isOpen(store, id));
+  const identity: WorkerIdentity = {
+    id: crypto.randomUUID(),
+    ...thisProcess(),
+    version,
+    labels,
+    concurrency: jobs,
+  };
+  const sweep = () => sweepPlaces(directory, (id) => isOpen(store, id));
+  for (const message of await sweep()) note({ type: "worker.note", worker: identity.id, message });
   using attempts = new Attempts({
     store,
     database: databaseFile(user),
@@ -45,19 +53,13 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
     isTaskFlag: (name) => Object.hasOwn(taskFlags, name),
     mayWriteGit: noSandbox || (await allowsGit(directory)),
   });
-  const identity: WorkerIdentity = {
-    id: crypto.randomUUID(),
-    ...thisProcess(),
-    version,
-    labels,
-    concurrency: jobs,
-  };
   const worker = new FleetWorker({ store, identity, concurrency: jobs, batch, once, drainAfterMs, attempts, note });
   stopper.killNow = () => attempts.killNow();
   try {
     return await worker.run(stopper.controller.signal);
   } finally {
-    await sweepPlaces(directory, (id) => isOpen(store, id));
+    // Its problems have been told already: at the start, or with their tasks.
+    await sweep();
   }
 }
 

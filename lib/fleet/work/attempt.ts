@@ -10,9 +10,10 @@ import { type ChildEnd, runChild } from "./child.ts";
 import { argumentsFor, assertTaskFlags, limitsFor, promptFor, wantsMore } from "./childline.ts";
 import { AttemptFailure, endOfFailure, kindOfExit } from "./failure.ts";
 import { type Masks, masksFor } from "./masks.ts";
-import { workDirectory, type WorkPlace } from "./place.ts";
+import type { WorkPlace } from "./place.ts";
 import { type PublishTarget, pushBranch, readTarget, runPublishCommand } from "./publish.ts";
 import { userGit } from "./usergit.ts";
+import { workDirectory } from "./workdirectory.ts";
 import type { AttemptEnd, TaskClaim, FleetStore, Spending } from "../store.ts";
 
 /** Why an attempt is stopped before its end. */

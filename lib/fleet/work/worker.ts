@@ -22,7 +22,7 @@ type WorkerOptions = {
   drainAfterMs?: number | undefined;
   attempts: {
     run(claim: TaskClaim, context: AttemptContext): Promise<AttemptEnd>;
-    settled(claim: TaskClaim, settled: Pick<Settled, "kind">): Promise<void>;
+    settled(claim: TaskClaim, settled: Pick<Settled, "kind">): Promise<string | undefined>;
   };
   note(event: FleetEvent): void;
   /** For how long a store that cannot be reached is asked again. */
@@ -156,11 +156,12 @@ export class FleetWorker {
     const { claim, stop } = running;
     const { store, identity, attempts, note } = this.#options;
     const { batch, task, attempt } = claim;
+    const tell = (message: string) => note({ type: "task.note", batch, key: task.key, message });
     note({ type: "task.start", batch, key: task.key, attempt, worker: identity.id });
     const end = await attempts.run(claim, {
       stop: stop.signal,
       onSpent: (spent) => void (running.spent = spent),
-      note: (message) => note({ type: "task.note", batch, key: task.key, message }),
+      note: tell,
       reach: (ask) => this.#reach(ask),
       holds: async () => (await this.#reach(() => this.#keep([running]))).get(claim) === "held",
     });
@@ -168,7 +169,8 @@ export class FleetWorker {
     if (end.kind === "fault")
       this.#stop({ why: end.error?.message ?? `koda exec exited with ${end.exit}`, exit: end.exit });
     const settled = await this.#reach(() => store.end(claim, end));
-    await attempts.settled(claim, settled);
+    const problem = await attempts.settled(claim, settled);
+    if (problem !== undefined) tell(problem);
     note(eventOf(claim, end, settled));
   }
 
