@@ -72,14 +72,14 @@ async function reopen(settling: Settling): Promise<number> {
     [batch.id],
   );
   const skipped = await skipThoseAfter(rows, batch, await keysNotDone(rows, batch.id));
-  const ready = await rows.all<{ task: string; not_before: number | null; resumes: number }>(
-    `SELECT task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
+  const ready = await rows.all<{ key: string; task: string; not_before: number | null; resumes: number }>(
+    `SELECT key, task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
     [batch.id],
   );
   await enqueue(
     settling,
-    ready.map(({ task, not_before: notBefore, resumes }) =>
-      queued(task, { notBefore: notBefore ?? undefined, hasBegun: resumes === 1 }),
+    ready.map(({ not_before: notBefore, resumes, ...stored }) =>
+      queued(stored, { notBefore: notBefore ?? undefined, hasBegun: resumes === 1 }),
     ),
   );
   return skipped;

@@ -5,8 +5,7 @@ import type { FleetDatabase, Rows } from "./database.ts";
 import type { QueuedTask, TaskQueue } from "./queue.ts";
 import { first, placesFrom } from "./rows.ts";
 import type { AttemptEnd, BatchState, TaskOutcome } from "../store.ts";
-import { encodeFailure, readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
-import { taskSchema } from "../task.ts";
+import { encodeFailure, readTask, type StoredTask, type TaskEnding, taskIn, type TaskRow } from "./taskrow.ts";
 import { type Failures, mostLosses } from "./verdict.ts";
 
 /** The transaction in which a task is settled. */
@@ -73,7 +72,7 @@ async function releaseThoseAfter({ rows, queue, batch }: Settling, key: string):
   if (ready.length > 0)
     await enqueue(
       { rows, queue, batch },
-      ready.map(({ task }) => queued(task)),
+      ready.map((stored) => queued(stored)),
     );
 }
 
@@ -87,13 +86,13 @@ export async function queueAgain(
 ): Promise<void> {
   const { rows, batch } = settling;
   const { retries, errors, losses } = failures;
-  const [stored] = await rows.all<{ task: string }>(
+  const [stored] = await rows.all<Pick<StoredTask, "key" | "task">>(
     `UPDATE batch_task SET state = 'queued', retries = $3, errors = $4, losses = $5, resumes = $6, not_before = $7
-     WHERE batch = $1 AND key = $2 RETURNING task`,
+     WHERE batch = $1 AND key = $2 RETURNING key, task`,
     [batch.id, key, retries, errors, losses, resumes ? 1 : 0, notBefore],
   );
   if (!resumes) await forgetCheckpoints(rows, batch.id, key);
-  if (stored !== undefined) await enqueue(settling, [queued(stored.task, { notBefore, hasBegun: resumes })]);
+  if (stored !== undefined) await enqueue(settling, [queued(stored, { notBefore, hasBegun: resumes })]);
 }
 
 /** In a batch that is closed they wait until it is opened again. */
@@ -111,8 +110,11 @@ export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly 
 
 type When = { notBefore?: number | undefined; hasBegun?: boolean };
 
-export function queued(task: string, { notBefore, hasBegun = false }: When = {}): QueuedTask {
-  const { key, group, labels } = taskSchema.parse(JSON.parse(task));
+export function queued(
+  stored: Pick<StoredTask, "key" | "task">,
+  { notBefore, hasBegun = false }: When = {},
+): QueuedTask {
+  const { key, group, labels } = taskIn(stored).task;
   return { key, group, labels, hasBegun, ...(notBefore !== undefined && { notBefore }) };
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readJson } from "../../config/json.ts";
 import type { Rows } from "./database.ts";
 import { first } from "./rows.ts";
 import type { TaskState } from "../store.ts";
@@ -6,8 +7,7 @@ import { type FleetTask, taskSchema } from "../task.ts";
 import type { Failures } from "./verdict.ts";
 
 /** A task with what its attempts have come to. */
-export type TaskRow = {
-  task: FleetTask;
+export type TaskRow = TaskText & {
   state: TaskState;
   attempts: number;
   failures: Failures;
@@ -27,7 +27,11 @@ const endingSchema = z.strictObject({
 });
 export type TaskEnding = z.infer<typeof endingSchema>;
 
+/** The task itself. With a problem it has nothing but its key: one that cannot be read must not hide the others. */
+type TaskText = { task: FleetTask; problem?: string };
+
 export type StoredTask = {
+  key: string;
   task: string;
   state: TaskState;
   attempts: number;
@@ -39,7 +43,7 @@ export type StoredTask = {
   ending: string | null;
 };
 
-export const taskColumns = "task, state, attempts, retries, errors, losses, resumes, duration_ms, ending";
+export const taskColumns = "key, task, state, attempts, retries, errors, losses, resumes, duration_ms, ending";
 
 export async function readTask(rows: Rows, batch: string, key: string): Promise<TaskRow | undefined> {
   const sql = `SELECT ${taskColumns} FROM batch_task WHERE batch = $1 AND key = $2`;
@@ -48,9 +52,9 @@ export async function readTask(rows: Rows, batch: string, key: string): Promise<
 }
 
 export function decodeTask(stored: StoredTask): TaskRow {
-  const { task, state, attempts, retries, errors, losses, resumes, duration_ms: durationMs, ending } = stored;
+  const { state, attempts, retries, errors, losses, resumes, duration_ms: durationMs, ending } = stored;
   return {
-    task: taskSchema.parse(JSON.parse(task)),
+    ...taskIn(stored),
     state,
     attempts,
     failures: { retries, errors, losses },
@@ -58,6 +62,15 @@ export function decodeTask(stored: StoredTask): TaskRow {
     ...(durationMs !== null && { durationMs }),
     ...(ending !== null && { ending: endingSchema.parse(JSON.parse(ending)) }),
   };
+}
+
+export function taskIn({ key, task }: Pick<StoredTask, "key" | "task">): TaskText {
+  const { value, problem } = readJson(task);
+  const { data, error } = taskSchema.safeParse(value);
+  if (data !== undefined) return { task: data };
+  const [fault] = error.issues;
+  const about = problem ?? [fault?.path.join("."), fault?.message].filter(Boolean).join(": ");
+  return { task: { key, prompt: "", args: [], after: [], group: "", labels: [] }, problem: about };
 }
 
 export function encodeFailure(error: z.infer<typeof failureSchema> | undefined): string | null {

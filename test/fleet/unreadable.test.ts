@@ -1,0 +1,40 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { openLocalFleet } from "../../lib/fleet/local/local.ts";
+import { rowOf } from "../../lib/fleet/results/row.ts";
+import { defaults, exit, isClaim, resultsOf, task, worker } from "../support/fleettasks.ts";
+import { makePlace } from "../support/place.ts";
+
+for (const [name, stored, why] of [
+  ["is no JSON", '{"key":', "Unexpected EOF"],
+  ["lacks its prompt", '{"key":"bad"}', "prompt: "],
+  ["has a field of a newer koda", JSON.stringify({ ...task("bad"), priority: 3 }), '"priority"'],
+] as const)
+  test(`a task in the store that ${name} is poison, and the others go on`, async () => {
+    await using place = makePlace();
+    const path = `${place.home}/koda.db`;
+    await using store = openLocalFleet(path);
+    await store.submit("b", defaults, [task("bad"), task("good"), task("next", { after: ["bad"] })]);
+    using database = new Database(path);
+    database.run("UPDATE batch_task SET task = ? WHERE key = 'bad'", [stored]);
+
+    const claim = await store.claim(worker(), "b");
+    if (!isClaim(claim)) throw new Error("nothing to claim");
+    expect(claim.task.key).toBe("good");
+    await store.end(claim, exit(0));
+    expect(await store.claim(worker(), "b")).toEqual({ isOver: true });
+    const results = await resultsOf(store, "b");
+    expect(results.map(({ key, state }) => [key, state])).toEqual([
+      ["bad", "poison"],
+      ["good", "done"],
+      ["next", "skipped"],
+    ]);
+    const { error } = rowOf(results[0] ?? expect.unreachable());
+    expect(error).toEqual({
+      code: "store",
+      message: expect.stringMatching(/^Cannot read task "bad" of batch b in the store: .* Submit it again, /),
+    });
+    expect(error?.message).toContain(why);
+    expect(await store.retry("b", { outcomes: ["poison"] })).toBe(2);
+    expect(await store.claim(worker(), "b")).toEqual({ isOver: true });
+  });
