@@ -1,6 +1,9 @@
 import type { Rows } from "./database.ts";
-import { placesFrom } from "./rows.ts";
-import { clearQueue, enqueue, forgetCheckpoints, queued, type Settling, skipThoseAfter } from "./settling.ts";
+import { allInParts, placesFrom } from "./rows.ts";
+import { forgetCheckpoints } from "./checkpoints.ts";
+import { enqueue, queued, type Settling } from "./queueing.ts";
+import { clearQueue } from "./settling.ts";
+import { skipThoseAfter } from "./waiting.ts";
 import type { TaskOutcome } from "../store.ts";
 
 /** Settles what has not begun, and lets the workers know of the rest at their next heartbeat. */
@@ -45,10 +48,13 @@ export async function retryTasks(settling: Settling, { outcomes, keys }: Which):
 async function skippedAfter(rows: Rows, batch: string, chosen: readonly RetriedTask[]): Promise<RetriedTask[]> {
   const found = new Map<string, RetriedTask>();
   for (let last = chosen; last.length > 0;) {
-    const next = await rows.all<RetriedTask>(
-      `SELECT key, state FROM batch_task WHERE batch = $1 AND state = 'skipped' AND key IN (
-         SELECT key FROM batch_need WHERE batch = $1 AND needed IN (${placesFrom(2, last)}))`,
-      [batch, ...last.map(({ key }) => key)],
+    const keys = last.map(({ key }) => key);
+    const next = await allInParts(keys, (some) =>
+      rows.all<RetriedTask>(
+        `SELECT key, state FROM batch_task WHERE batch = $1 AND state = 'skipped' AND key IN (
+           SELECT key FROM batch_need WHERE batch = $1 AND needed IN (${placesFrom(2, some)}))`,
+        [batch, ...some],
+      ),
     );
     last = next.filter(({ key }) => !found.has(key));
     for (const each of last) found.set(each.key, each);
@@ -64,11 +70,14 @@ async function reopen(settling: Settling): Promise<number> {
   await rows.all("UPDATE batch SET state = 'open' WHERE id = $1", [batch.id]);
   // Those that are queued in an open batch are in the queue already; in a closed one nothing is.
   const states = batch.state === "open" ? "'waiting'" : "'waiting', 'queued'";
+  await rows.all(`UPDATE batch_task SET needs = 0 WHERE batch = $1 AND state IN (${states})`, [batch.id]);
+  // All are counted together: nothing finds the needs of a single task without looking at those of the others.
   await rows.all(
-    `UPDATE batch_task SET needs = (SELECT count(*) FROM batch_need JOIN batch_task AS other
+    `UPDATE batch_task SET needs = counted.needs FROM (
+       SELECT batch_need.key AS key, count(*) AS needs FROM batch_need JOIN batch_task AS other
          ON other.batch = batch_need.batch AND other.key = batch_need.needed
-         WHERE batch_need.batch = batch_task.batch AND batch_need.key = batch_task.key AND other.state <> 'done')
-     WHERE batch = $1 AND state IN (${states})`,
+       WHERE batch_need.batch = $1 AND other.state <> 'done' GROUP BY batch_need.key) AS counted
+     WHERE batch_task.batch = $1 AND batch_task.key = counted.key AND state IN (${states})`,
     [batch.id],
   );
   const skipped = await skipThoseAfter(rows, batch, await keysNotDone(rows, batch.id));
