@@ -69,9 +69,9 @@ export function overviewJson(overview: BatchOverview): Record<string, unknown> {
   };
 }
 
-/** The page of one batch, for people. */
-export function overviewLines(overview: BatchOverview, now: number): string[] {
-  const { id, state, total, counts, settings, reserved, workers, paused } = overview;
+/** The page of one batch, for people. `store` are the words of a command line that finds it. */
+export function overviewLines(overview: BatchOverview, { now, store }: { now: number; store: string }): string[] {
+  const { id, state, total, counts, settings, reserved, workers, paused, labels } = overview;
   const { maxCost, maxTokens } = settings;
   const caps = [
     ...(maxCost === undefined ? [] : [`${dollars(maxCost)} (${dollars(reserved.costUsd)} reserved)`]),
@@ -86,9 +86,16 @@ export function overviewLines(overview: BatchOverview, now: number): string[] {
     ...paused.map(({ group, until }) => `paused   ${group}: its provider asked to wait ${formatElapsed(until - now)}`),
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
     ...(state === "open" && counts.running === 0 && counts.queued > 0
-      ? [`No worker is running it: start koda worker, or koda batch run --resume ${id}`]
+      ? [
+          `Nothing of it is running. Unless a worker waits to begin: koda worker${store}${labelWords(labels)}, ` +
+            `or koda batch run --resume ${id}${store}`,
+        ]
       : []),
   ];
+}
+
+function labelWords(labels: readonly string[]): string {
+  return labels.length === 0 ? "" : ` --labels ${labels.join(",")}`;
 }
 
 const stateWords: Readonly<Record<BatchOverview["state"], string>> = {

@@ -18,6 +18,7 @@ export async function summaryLines(
   options: { readonly store?: string },
 ): Promise<string[]> {
   const { id } = overview;
+  const words = storeWords(options);
   const byState = new Map(taskStates.map((state) => [state, emptyTally()]));
   const whole = emptyTally();
   const faults: ResultRow[] = [];
@@ -34,8 +35,10 @@ export async function summaryLines(
   const all = ["total", ...figuresOf(whole)];
   const table = tableOf([["OUTCOME", "TASKS", "COST", "TIME"], ...rows, all]).trimEnd();
   const others =
-    notDone > faults.length ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}`] : [];
-  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, storeWords(options))];
+    notDone > faults.length
+      ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}${words}`]
+      : [];
+  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, words)];
 }
 
 function figuresOf(tally: Tally): string[] {
