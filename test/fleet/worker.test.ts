@@ -183,6 +183,10 @@ test("a task without a repository works in an empty directory, or in one of the 
   expect(await patchOf(store, batch, "b")).toContain("+++ b/b.txt");
   expect(readFileSync(join(place.project, "b.txt"), "utf8")).toBe("2\n");
   expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
+  // The command that goes on names the directory, if that is still there.
+  const { a, b } = await resultsOf(store, batch);
+  expect(a?.result).not.toHaveProperty("resume");
+  expect(b?.result?.resume).toContain(place.project);
 });
 
 async function patchOf(store: FleetStore, batch: string, key: string): Promise<string> {
@@ -323,5 +327,7 @@ test("one run is settled with the code that its exec has said, and keeps its tre
     exit: 6,
     error: { code: "schema" },
   });
-  expect(readFileSync(join(batches(place), batch, "a/a.txt"), "utf8")).toBe("1\n");
+  const tree = join(batches(place), batch, "a");
+  expect(readFileSync(join(tree, "a.txt"), "utf8")).toBe("1\n");
+  expect((await resultsOf(store, batch)).a?.result?.resume).toContain(`--cd ${tree}`);
 });

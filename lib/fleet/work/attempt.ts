@@ -180,7 +180,7 @@ export class TaskAttempt {
       kind: isOutOfBudget ? "budget" : kindOfExit(end.exit),
       ...(code !== undefined && { error: { code, message: this.#masks.text(message) } }),
       ...(retryAt !== undefined && { retryAt: Date.parse(retryAt) }),
-      result: this.#resultOf(end),
+      result: this.#resultOf(end, place),
     };
     return await this.#withPatch(ended, place);
   }
@@ -198,9 +198,14 @@ export class TaskAttempt {
   }
 
   /** koda's own account of the run is kept always; the model's words as far as the batch allows. */
-  #resultOf(end: Record<string, unknown>): Record<string, unknown> {
-    const { v: _, seq: __, at: ___, type: ____, text, ...result } = end;
-    const kept = this.#claim.settings.transcripts === "none" ? result : { ...result, text };
+  #resultOf(end: Record<string, unknown>, { isOwn }: WorkPlace): Record<string, unknown> {
+    const { v: _, seq: __, at: ___, type: ____, text, resume, ...result } = end;
+    const kept = {
+      ...result,
+      ...(this.#claim.settings.transcripts !== "none" && { text }),
+      // The command line works in the tree, which is removed when the task is settled.
+      ...((isOwn || this.#options.keepTrees) && { resume }),
+    };
     return JSON.parse(this.#masks.text(JSON.stringify(kept)));
   }
 
