@@ -1,6 +1,7 @@
 import { LogTransfer } from "../../session/transfer.ts";
 import { sendSignal } from "../../system/kill.ts";
-import { TaskAttempt, type AttemptContext, type AttemptOptions } from "./attempt.ts";
+import { TaskAttempt } from "./attempt.ts";
+import type { AttemptContext, AttemptOptions } from "./attemptcontext.ts";
 import { leavePlace, removePlace, type WorkPlace } from "./place.ts";
 import type { AttemptEnd, Settled, TaskClaim } from "../store.ts";
 

@@ -41,6 +41,13 @@ export function assertTaskFlags(args: readonly string[], isTaskFlag: (name: stri
   }
 }
 
+const keyFlag = "--api-key-env=";
+
+/** The variables in which a task has keys. */
+export function variablesWithKeys(args: readonly string[]): string[] {
+  return args.flatMap((arg) => (arg.startsWith(keyFlag) ? arg.slice(keyFlag.length) : []));
+}
+
 /** The text for its stdin. */
 export function promptFor(how: Beginning["how"], { prompt }: FleetTask): string {
   switch (how) {

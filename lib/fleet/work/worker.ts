@@ -3,7 +3,7 @@ import { afterGrace } from "../../async/aftergrace.ts";
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import { within } from "../../async/within.ts";
 import { exitByCode, KodaError, messageOf } from "../../errors.ts";
-import { type AttemptContext, AttemptStop } from "./attempt.ts";
+import { type AttemptContext, AttemptStop } from "./attemptcontext.ts";
 import type { FleetEvent } from "../events.ts";
 import { traceOf } from "./failure.ts";
 import { reachStore } from "./reach.ts";
