@@ -53,10 +53,12 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
     isTaskFlag: (name) => Object.hasOwn(taskFlags, name),
     mayWriteGit: noSandbox || (await allowsGit(directory)),
   });
-  const worker = new FleetWorker({ store, identity, concurrency: jobs, batch, once, drainAfterMs, attempts, note });
+  const { signal } = stopper.controller;
+  const choice = { concurrency: jobs, batch, once, drainAfterMs };
+  const worker = new FleetWorker({ store, identity, ...choice, attempts, note, signal });
   stopper.killNow = () => attempts.killNow();
   try {
-    return await worker.run(stopper.controller.signal);
+    return await worker.run();
   } finally {
     // Its problems have been told already: at the start, or with their tasks.
     await sweep();

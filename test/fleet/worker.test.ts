@@ -285,6 +285,25 @@ test("a store that is away for a while costs nothing", async () => {
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
 });
 
+test("a worker that has nothing to do tells of each time that the store is away", async () => {
+  await using place = makePlace();
+  await using store = openStoreOf(place);
+  let asked = 0;
+  const shaky = new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(target, name).bind(target);
+      if (name !== "claim") return value;
+      return async (...args: unknown[]) => {
+        if (++asked % 2 === 1 && asked < 5) throw new KodaError("store", `Cannot reach the store: ${asked}`);
+        return await value(...args);
+      };
+    },
+  });
+  const { events } = await workAt(place, shaky, { drainAfterMs: 2_000 });
+  const notes = events.flatMap((event) => (event.type === "worker.note" ? event.message : []));
+  expect(notes).toEqual(["Cannot reach the store: 1", "Cannot reach the store: 3"]);
+});
+
 test("a store that stays away ends the worker with its code", async () => {
   await using place = makePlace();
   await using store = openStoreOf(place);
