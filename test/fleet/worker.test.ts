@@ -212,6 +212,25 @@ test("a task that has spent its share of the budget goes on with more, and is se
   expect(server.requests.at(-1)?.lines.filter(({ text }) => text.includes("Do a"))).toHaveLength(1);
 });
 
+test("a task in a directory of the machine's has the changes of all its runs in its patch", async () => {
+  await using place = makePlace({ "old.txt": "old\n" });
+  const usage = { input: 600, output: 0 };
+  await using server = await startModelServer((_, index) =>
+    index < 4 ? reply(call("Bash", { command: `echo ${index} >> log.txt` }), { usage }) : say("Done."),
+  );
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", dir: place.project })], { maxTokens: 10_000 });
+  const { events } = await workAt(place, store, { batch });
+  expect(events.find(({ type }) => type === "task.end")).toMatchObject({ outcome: "done" });
+  const patch = join(place.home, "a.patch");
+  await Bun.write(patch, (await store.patch(batch, "a")) ?? "");
+  const copy = makeRepository(place, { "old.txt": "old\n" }, "copy");
+  git(place, copy, "apply", patch);
+  // A call that comes with the reply at a limit is not made.
+  expect(readFileSync(join(copy, "log.txt"), "utf8")).toBe("0\n2\n");
+  expect(readFileSync(join(place.project, "log.txt"), "utf8")).toBe("0\n2\n");
+});
+
 test("a limit of the task's own is no matter of the budget", async () => {
   await using place = makePlace();
   const usage = { input: 600, output: 0 };

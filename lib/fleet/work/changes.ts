@@ -1,6 +1,5 @@
-import { readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { unlessRefused } from "../../errors.ts";
 import { GitError } from "../../git/program.ts";
 import { assertPatchSize } from "./basis.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
@@ -12,20 +11,27 @@ const limitMs = 10 * 60_000;
 export async function changesOf(place: WorkPlace): Promise<Uint8Array> {
   try {
     // Also of an attempt that ends while the worker is told to stop.
-    return (await place.basis?.patch(AbortSignal.timeout(limitMs))) ?? changesOfRun(place);
+    return (await place.basis?.patch(AbortSignal.timeout(limitMs))) ?? changesOfRuns(place);
   } catch (error) {
     throw failureOf(error);
   }
 }
 
-/** For a directory that koda did not make, where a run itself writes its changes. */
-export function patchFile({ state }: WorkPlace): string {
-  return join(state, "run.patch");
+/** In a directory that koda did not make each run itself writes its changes, to a file of its own. */
+export function nextPatchFile({ state }: WorkPlace): string {
+  return join(state, `run-${patchesOfRuns(state).length + 1}.patch`);
 }
 
-function changesOfRun(place: WorkPlace): Uint8Array {
-  assertPatchSize(unlessRefused(() => statSync(patchFile(place)).size) ?? 0);
-  return unlessRefused(() => new Uint8Array(readFileSync(patchFile(place)))) ?? new Uint8Array();
+/** One after the other, which git apply takes as they come. */
+function changesOfRuns({ state }: WorkPlace): Uint8Array {
+  const files = patchesOfRuns(state);
+  assertPatchSize(files.reduce((sum, file) => sum + statSync(file).size, 0));
+  return Buffer.concat(files.map((file) => readFileSync(file)));
+}
+
+function patchesOfRuns(state: string): string[] {
+  const numbers = readdirSync(state).flatMap((name) => /^run-(\d+)\.patch$/.exec(name)?.[1] ?? []);
+  return numbers.toSorted((a, b) => Number(a) - Number(b)).map((number) => join(state, `run-${number}.patch`));
 }
 
 /** Whatever git does not understand in a tree, a task has put there; a full disk it has not. */

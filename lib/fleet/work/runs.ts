@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AttemptContext, AttemptServices } from "./attemptcontext.ts";
 import type { Beginning } from "./beginning.ts";
-import { patchFile } from "./changes.ts";
+import { nextPatchFile } from "./changes.ts";
 import { type ChildEnd, runChild } from "./child.ts";
 import { argumentsFor, limitsFor, promptFor, wantsMore } from "./childline.ts";
 import type { WorkPlace } from "./place.ts";
@@ -31,7 +31,6 @@ export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isO
     session: place.session,
     directory: workDirectory(place, task),
     schema: schemaFile(place, task),
-    patch: place.basis === undefined ? patchFile(place) : undefined,
   };
   let [spent, grant, how]: [Spending, Partial<Spending>, Beginning["how"]] = [nothing, claim.grant, beginning.how];
   while (true) {
@@ -41,7 +40,7 @@ export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isO
     const child = await runChild({
       program,
       env,
-      args: argumentsFor({ ...line, how, limits }),
+      args: argumentsFor({ ...line, how, limits, patch: place.basis === undefined ? nextPatchFile(place) : undefined }),
       prompt: promptFor(how, task),
       signal: context.stop,
       pids,
