@@ -32,13 +32,7 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
   const { store, batch, jobs, labels, once, drainAfterMs, keep, publishCommand, noSandbox, stopper, note } = work;
   const user = { env: process.env, home: homedir() };
   const directory = batchesDirectory(user);
-  const identity: WorkerIdentity = {
-    id: crypto.randomUUID(),
-    ...thisProcess(),
-    version,
-    labels,
-    concurrency: jobs,
-  };
+  const identity: WorkerIdentity = { id: crypto.randomUUID(), ...thisProcess(), version, labels };
   const sweep = () => sweepPlaces(directory, (id) => isOpen(store, id));
   for (const message of await sweep()) note({ type: "worker.note", worker: identity.id, message });
   using attempts = new Attempts({

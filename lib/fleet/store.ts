@@ -50,7 +50,6 @@ export type WorkerIdentity = {
   machine: string;
   version: string;
   labels: readonly string[];
-  concurrency: number;
 };
 
 /** The right of one worker to carry out a task, until it has settled it or is too long silent. */

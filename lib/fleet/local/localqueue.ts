@@ -62,7 +62,7 @@ export class LocalQueue implements TaskQueue {
     return { key, ticket: { job: String(id), round } };
   }
 
-  async keep(_batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>> {
+  async keep(tickets: readonly Ticket[]): Promise<ReadonlySet<string>> {
     const held = await this.#database.write(async (rows) => {
       const kept: string[] = [];
       for (const { job, round } of tickets) {
@@ -76,9 +76,9 @@ export class LocalQueue implements TaskQueue {
     return new Set(held);
   }
 
-  async complete(rows: Rows, batch: string, { job, round }: Ticket): Promise<boolean> {
-    const sql = "DELETE FROM batch_job WHERE batch = $1 AND id = $2 AND round = $3 RETURNING id";
-    return (await rows.all(sql, [batch, Number(job), round])).length > 0;
+  async complete(rows: Rows, { job, round }: Ticket): Promise<boolean> {
+    const sql = "DELETE FROM batch_job WHERE id = $1 AND round = $2 RETURNING id";
+    return (await rows.all(sql, [Number(job), round])).length > 0;
   }
 
   async clear(rows: Rows, batch: string): Promise<readonly string[]> {

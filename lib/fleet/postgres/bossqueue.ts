@@ -81,7 +81,7 @@ export class BossQueue implements TaskQueue {
     return await this.#takeFrom(rows, suitable(added, labels), pausedGroups);
   }
 
-  async keep(_batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>> {
+  async keep(tickets: readonly Ticket[]): Promise<ReadonlySet<string>> {
     const boss = await this.#boss.started();
     const held = new Set<string>();
     for (const [name, jobs] of Map.groupBy(tickets.map(attemptOf), (attempt) => attempt.name)) {
@@ -92,7 +92,7 @@ export class BossQueue implements TaskQueue {
     return held;
   }
 
-  async complete(rows: Rows, _batch: string, ticket: Ticket): Promise<boolean> {
+  async complete(rows: Rows, ticket: Ticket): Promise<boolean> {
     const boss = await this.#boss.started();
     const { name, ...attempt } = attemptOf(ticket);
     const response = await boss.complete(name, attempt, null, { db: bossDatabase(rows) });

@@ -35,7 +35,7 @@ async function lookOnce({ database, queue, worker, paused }: Claiming, found: Ba
       const row = await readTask(rows, batch.id, taken.key);
       const isNext = row?.state === "queued" && batch.state === "open";
       if (isNext && row.problem === undefined) return await begin({ rows, batch, worker }, taken, row);
-      await queue.complete(rows, batch.id, taken.ticket);
+      await queue.complete(rows, taken.ticket);
       if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
       if (isNext) await refuse({ rows, queue, batch }, row, worker);
       return "again";

@@ -21,7 +21,7 @@ export async function endAttempt(
     if (isLimited(claim.settings)) await lockAccount(rows, claim.batch);
     const batch = await readBatch(rows, claim.batch);
     const row = await readTask(rows, batch.id, claim.task.key);
-    const isHeld = await queue.complete(rows, batch.id, claim.ticket);
+    const isHeld = await queue.complete(rows, claim.ticket);
     if (!isHeld || row === undefined) {
       await noteEnd({ rows, queue, batch }, claim, { end, kind: "superseded" });
       return { kind: "superseded" };

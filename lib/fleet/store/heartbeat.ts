@@ -12,11 +12,9 @@ export async function beat(
 ): Promise<ReadonlyMap<TaskClaim, Standing>> {
   await noteWorker(database, worker);
   const standings = new Map<TaskClaim, Standing>();
+  const tickets = [...running.keys()].map(({ ticket }) => ticket);
+  const held = await queue.keep(tickets);
   for (const [batch, claims] of Map.groupBy(running.keys(), (claim) => claim.batch)) {
-    const held = await queue.keep(
-      batch,
-      claims.map(({ ticket }) => ticket),
-    );
     const found = await first<{ state: BatchState }>(database, "SELECT state FROM batch WHERE id = $1", [batch]);
     const standing: Standing = found?.state === "cancelled" ? "cancelled" : "held";
     for (const claim of claims) {

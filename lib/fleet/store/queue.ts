@@ -25,9 +25,9 @@ export interface TaskQueue extends AsyncDisposable {
   /** The first task whose labels this worker has all, and whose group is not among the paused ones. */
   take(rows: Rows, batch: string, worker: WorkerIdentity, pausedGroups: readonly string[]): Promise<Taken | undefined>;
   /** Extends the lease of those that are still held, and returns their jobs. */
-  keep(batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>>;
+  keep(tickets: readonly Ticket[]): Promise<ReadonlySet<string>>;
   /** Removes a task that is done with. False when the ticket is void. */
-  complete(rows: Rows, batch: string, ticket: Ticket): Promise<boolean>;
+  complete(rows: Rows, ticket: Ticket): Promise<boolean>;
   /** Removes all tasks that no worker holds, and returns their keys. */
   clear(rows: Rows, batch: string): Promise<readonly string[]>;
   /** Nothing of the batch will be queued, for now. */
