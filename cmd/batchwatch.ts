@@ -1,4 +1,4 @@
-import { rest } from "../lib/fleet/work/reach.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FleetStore } from "../lib/fleet/store.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
 import { Settlements } from "./batchsettlements.ts";
@@ -56,6 +56,5 @@ async function follow({ store, id, report, signal, options }: Watching): Promise
 const leastPauseMs = 500;
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await rest(ms, signal);
-  signal.throwIfAborted();
+  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }

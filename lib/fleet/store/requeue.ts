@@ -4,7 +4,7 @@ import { forgetCheckpoints } from "./checkpoints.ts";
 import { enqueue, queued, type Settling } from "./queueing.ts";
 import { clearQueue } from "./settling.ts";
 import { skipThoseAfter } from "./waiting.ts";
-import type { TaskOutcome } from "../store.ts";
+import type { RetryChoice } from "../store.ts";
 
 /** Settles what has not begun, and lets the workers know of the rest at their next heartbeat. */
 export async function cancelBatch({ rows, queue, batch }: Settling): Promise<number> {
@@ -20,10 +20,8 @@ export async function cancelBatch({ rows, queue, batch }: Settling): Promise<num
 
 type RetriedTask = { key: string; state: string };
 
-export type Which = { outcomes: readonly TaskOutcome[]; keys?: readonly string[] | undefined };
-
 /** Queues settled tasks again, those that were skipped for their sake, and those that a closed batch has not begun. */
-export async function retryTasks(settling: Settling, { outcomes, keys }: Which): Promise<number> {
+export async function retryTasks(settling: Settling, { outcomes, keys }: RetryChoice): Promise<number> {
   const { rows, batch } = settling;
   const again = await rows.all<RetriedTask>(
     `SELECT key, state FROM batch_task WHERE batch = $1 AND state IN (${placesFrom(2, outcomes)})`,

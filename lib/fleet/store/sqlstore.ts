@@ -7,7 +7,7 @@ import { endAttempt, pausedGroups } from "./ending.ts";
 import { beat, noteWorker } from "./heartbeat.ts";
 import { type BatchOverview, readOverview } from "./overview.ts";
 import type { TaskQueue } from "./queue.ts";
-import { cancelBatch, retryTasks, type Which } from "./requeue.ts";
+import { cancelBatch, retryTasks } from "./requeue.ts";
 import { readResults } from "./results.ts";
 import { first } from "./rows.ts";
 import type { Settling } from "./queueing.ts";
@@ -20,6 +20,7 @@ import type {
   TaskClaim,
   FleetStore,
   Idle,
+  RetryChoice,
   Settled,
   Spending,
   Standing,
@@ -121,8 +122,8 @@ export class SqlStore implements FleetStore {
     return await this.#change(batch, cancelBatch);
   }
 
-  async retry(batch: string, which: Which): Promise<number> {
-    return await this.#change(batch, (settling) => retryTasks(settling, which));
+  async retry(batch: string, choice: RetryChoice): Promise<number> {
+    return await this.#change(batch, (settling) => retryTasks(settling, choice));
   }
 
   async amend(batch: string, change: BatchChange): Promise<void> {

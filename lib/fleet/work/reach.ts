@@ -34,7 +34,7 @@ export class StoreReach {
       } catch (error) {
         const isOver = performance.now() + pauseMs > deadline || signal.aborted;
         if (!isUnreachable(error) || isOver) throw error;
-        await rest(pauseMs * (0.5 + Math.random()), signal);
+        await sleep(pauseMs * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined);
       }
     }
   }
@@ -58,10 +58,4 @@ export class StoreReach {
 /** Another machine restarts, or the network is cut. A full disk here is this machine's fault, and stays so. */
 export function isUnreachable(error: unknown): boolean {
   return error instanceof KodaError && error.code === "store" && !isForLackOfSpace(error);
-}
-
-/** Sleeps, unless the signal comes first. */
-export async function rest(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
