@@ -94,14 +94,15 @@ export class LocalQueue implements TaskQueue {
   async #next(
     rows: Rows,
     batch: string,
-    { labels }: WorkerIdentity,
+    { id, labels }: WorkerIdentity,
     pausedGroups: readonly string[],
   ): Promise<Job | undefined> {
     const now = Date.now();
     const fits = "NOT EXISTS (SELECT 1 FROM json_each(labels) WHERE value NOT IN (SELECT value FROM json_each($2)))";
     const select = `SELECT ${columns} FROM batch_job WHERE batch = $1 AND ${fits}`;
     const held = await rows.all<Job>(`${select} AND owner IS NOT NULL`, [batch, JSON.stringify(labels)]);
-    const lost = held.find((job) => job.expires <= now || isOwnerGone(job));
+    // A machine that was asleep wakes with its leases over: what the worker itself holds is not lost.
+    const lost = held.find((job) => job.owner !== id && (job.expires <= now || isOwnerGone(job)));
     if (lost !== undefined) return lost;
     const [job] = await rows.all<Job>(
       `${select} AND owner IS NULL AND not_before <= $3 AND grp NOT IN (SELECT value FROM json_each($4))
