@@ -2,7 +2,7 @@ import { formatElapsed } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
 import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { knownCost } from "../lib/fleet/results/row.ts";
-import { exitOfCounts } from "../lib/fleet/results/tally.ts";
+import { countUnsettled, exitOfCounts } from "../lib/fleet/results/tally.ts";
 import { type Spending, taskStates } from "../lib/fleet/store.ts";
 import { dollars } from "../lib/sink/style.ts";
 
@@ -38,8 +38,7 @@ export function exitOfBatch({ state, counts }: Pick<BatchOverview, "state" | "co
 /** `12/20 settled: 11 done, 1 failed, 3 running, $0.42`. */
 export function progressLine(overview: BatchOverview): string {
   const { total, counts } = overview;
-  const open = counts.waiting + counts.queued + counts.running;
-  return `${withCommas(total - open)}/${withCommas(total)} settled: ${countsLine(overview)}, ${costWords(overview.spent)}`;
+  return `${withCommas(total - countUnsettled(counts))}/${withCommas(total)} settled: ${countsLine(overview)}, ${costWords(overview.spent)}`;
 }
 
 export function overviewJson(overview: BatchOverview): Record<string, unknown> {
@@ -87,7 +86,7 @@ export function overviewLines(overview: BatchOverview, { now, store }: { now: nu
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
     ...(state === "open" && counts.running === 0 && counts.queued > 0
       ? [
-          `Nothing of it is running. Unless a worker waits to begin: koda worker${store}${labelWords(labels)}, ` +
+          `Nothing of it is running. If no worker waits for it: koda worker${store}${labelWords(labels)}, ` +
             `or koda batch run --resume ${id}${store}`,
         ]
       : []),

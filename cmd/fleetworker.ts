@@ -4,6 +4,7 @@ import { loadConfig } from "../lib/config/load.ts";
 import { KodaError } from "../lib/errors.ts";
 import { Attempts } from "../lib/fleet/work/attempts.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
+import { countUnsettled } from "../lib/fleet/results/tally.ts";
 import type { FleetStore, WorkerIdentity } from "../lib/fleet/store.ts";
 import { sweepPlaces } from "../lib/fleet/work/sweep.ts";
 import { FleetWorker, type WorkerEnd } from "../lib/fleet/work/worker.ts";
@@ -69,8 +70,7 @@ async function allowsGit(root: string): Promise<boolean> {
 /** One that this store does not know may be another store's. */
 async function isOpen(store: FleetStore, batch: string): Promise<boolean> {
   try {
-    const { counts } = await store.overview(batch);
-    return counts.waiting + counts.queued + counts.running > 0;
+    return countUnsettled((await store.overview(batch)).counts) > 0;
   } catch (error) {
     if (error instanceof KodaError) return true;
     throw error;

@@ -107,7 +107,7 @@ test("the status of a batch that nothing runs names the labels that a worker nee
   const { stdout: id } = await koda(place, ["batch", "submit", "tasks.jsonl", "-m", "demo"]);
   const { stdout } = await koda(place, ["batch", "status", id.trim()]);
   const commands = `koda worker --labels big,gpu, or koda batch run --resume ${id}`;
-  expect(stdout).toEndWith(`Nothing of it is running. Unless a worker waits to begin: ${commands}`);
+  expect(stdout).toEndWith(`Nothing of it is running. If no worker waits for it: ${commands}`);
 });
 
 test("a list with a mistake submits nothing", async () => {

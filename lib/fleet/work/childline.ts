@@ -37,7 +37,11 @@ export function argumentsFor({ task, session, directory, how, limits, schema, pa
 export function assertTaskFlags(args: readonly string[], isTaskFlag: (name: string) => boolean): void {
   for (const arg of args) {
     const [, name = ""] = /^--([a-z-]+)(?:=|$)/.exec(arg) ?? [];
-    if (!isTaskFlag(name)) throw new AttemptFailure("usage", `A task may not have "${arg.slice(0, 100)}"`);
+    if (!isTaskFlag(name))
+      throw new AttemptFailure(
+        "usage",
+        `Cannot begin the task: "${arg.slice(0, 100)}" is not a flag that tasks can have`,
+      );
   }
 }
 

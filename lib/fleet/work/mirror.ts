@@ -30,7 +30,8 @@ const headFile = "koda-head";
  */
 export async function openMirror(place: MirrorPlace): Promise<Mirror> {
   const { directory, repo } = place;
-  if (repo.startsWith("-")) throw new AttemptFailure("usage", `Cannot clone "${repo}": an address does not begin so`);
+  if (repo.startsWith("-"))
+    throw new AttemptFailure("usage", `Cannot clone "${repo}": expected a URL or a path, which do not begin with "-"`);
   mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
   if (!existsSync(join(directory, headFile))) {
     using _ = await locked(directory, place.signal);
