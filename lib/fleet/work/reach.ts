@@ -6,8 +6,9 @@ import { isForLackOfSpace } from "../../session/database.ts";
 type ReachOptions = {
   /** For how long a store that cannot be reached is asked again. */
   patienceMs: number;
-  /** Gives up, also when the store itself still waits for an answer. */
+  /** The worker is told to stop: from then on a question is given up after the grace, whenever it was asked. */
   signal: AbortSignal;
+  graceMs: number;
   /** Told once, until the store has answered again. */
   onTrouble(message: string): void;
 };
@@ -26,15 +27,20 @@ export class StoreReach {
 
   /** Asks the store until it answers. What is wrong with the question itself is thrown at once. */
   async ask<T>(question: () => Promise<T>): Promise<T> {
-    const { patienceMs, signal } = this.#options;
-    const deadline = performance.now() + patienceMs;
+    const { patienceMs, signal, graceMs } = this.#options;
+    let deadline = performance.now() + patienceMs;
+    let isStopping = false;
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
-        return await unlessAborted(this.once(question), signal);
+        return await unlessAborted(this.once(question), signal, { graceMs });
       } catch (error) {
-        const isOver = performance.now() + pauseMs > deadline || signal.aborted;
-        if (!isUnreachable(error) || isOver) throw error;
-        await sleep(pauseMs * (0.5 + Math.random()), undefined, { signal }).catch(() => undefined);
+        if (signal.aborted && !isStopping) {
+          isStopping = true;
+          deadline = Math.min(deadline, performance.now() + graceMs);
+        }
+        if (!isUnreachable(error) || performance.now() + pauseMs > deadline) throw error;
+        const sleeping = sleep(pauseMs * (0.5 + Math.random()), undefined, isStopping ? {} : { signal });
+        await sleeping.catch(() => undefined);
       }
     }
   }

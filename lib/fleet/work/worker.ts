@@ -1,5 +1,4 @@
 import { aborted } from "../../async/aborted.ts";
-import { afterGrace } from "../../async/aftergrace.ts";
 import { within } from "../../async/within.ts";
 import { exitByCode, KodaError, messageOf } from "../../errors.ts";
 import { type AttemptContext, AttemptStop } from "./attemptcontext.ts";
@@ -59,7 +58,7 @@ export class FleetWorker {
     this.#options = options;
     const { store, identity, signal, patienceMs = usualPatienceMs, note } = options;
     const onTrouble = (message: string) => note({ type: "worker.note", worker: identity.id, message });
-    this.#reach = new StoreReach({ patienceMs, signal: afterGrace(signal, lastWordsMs), onTrouble });
+    this.#reach = new StoreReach({ patienceMs, signal, graceMs: lastWordsMs, onTrouble });
     this.#held = new HeldClaims({ store, identity, reach: this.#reach, onFailure: (error) => this.#fail(error) });
   }
 
