@@ -38,3 +38,18 @@ for (const [name, stored, why] of [
     expect(await store.retry("b", { outcomes: ["poison"] })).toBe(2);
     expect(await store.claim(worker(), "b")).toEqual({ isOver: true });
   });
+
+test("results of a newer koda can be read", async () => {
+  await using place = makePlace();
+  const path = `${place.home}/koda.db`;
+  await using store = openLocalFleet(path);
+  await store.submit("b", defaults, [task("a")]);
+  const claim = await store.claim(worker(), "b");
+  if (!isClaim(claim)) throw new Error("nothing to claim");
+  await store.end(claim, { ...exit(3), session: "s", error: { code: "x", message: "y" } });
+  using database = new Database(path);
+  database.run("UPDATE batch_task SET ending = json_set(ending, '$.newer', 1)");
+  database.run("UPDATE batch_attempt SET error = json_set(error, '$.newer', 1)");
+  const [result] = await resultsOf(store, "b");
+  expect(result).toMatchObject({ session: "s", attempts: [{ error: { code: "x", message: "y" } }] });
+});

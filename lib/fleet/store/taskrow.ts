@@ -16,11 +16,12 @@ export type TaskRow = TaskText & {
   ending?: TaskEnding;
 };
 
-const failureSchema = z.strictObject({ code: z.string(), message: z.string() });
-const publishedSchema = z.strictObject({ branch: z.string(), commit: z.string() });
+/** A newer koda may have added fields. */
+const failureSchema = z.object({ code: z.string(), message: z.string() });
+const publishedSchema = z.object({ branch: z.string(), commit: z.string() });
 
 /** All that a settled task has to show, but for its patch. */
-const endingSchema = z.strictObject({
+const endingSchema = z.object({
   session: z.string().exactOptional(),
   result: z.record(z.string(), z.unknown()).exactOptional(),
   published: publishedSchema.exactOptional(),
