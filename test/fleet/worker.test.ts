@@ -304,6 +304,27 @@ test("a store that is away for a while costs nothing", async () => {
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
 });
 
+test("checkpoints that cannot be stored for one reason are told of once", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer((_, index) =>
+    index < 4 ? call("Bash", { command: `sleep 0.3; echo ${index}` }) : say("Done."),
+  );
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })]);
+  let asked = 0;
+  const full = new Proxy(store, {
+    get(target, name) {
+      if (name !== "checkpoint") return Reflect.get(target, name).bind(target);
+      asked += 1;
+      return () => Promise.reject(new KodaError("store", "It is full"));
+    },
+  });
+  const { events } = await workAt(place, full, { batch, checkpointMs: 0 });
+  expect(asked).toBeGreaterThan(1);
+  const notes = events.flatMap((event) => (event.type === "task.note" ? event.message : []));
+  expect(notes).toEqual(["A checkpoint could not be stored: It is full"]);
+});
+
 test("a worker that has nothing to do tells of each time that the store is away", async () => {
   await using place = makePlace();
   await using store = openStoreOf(place);
