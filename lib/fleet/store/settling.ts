@@ -81,6 +81,7 @@ export async function clearQueue({ rows, queue, batch }: Settling): Promise<void
     const row = await readTask(rows, batch.id, key);
     if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
   }
+  await queue.close(rows, batch.id);
 }
 
 /** To be called when the last settlement has been committed: two at once do not see each other. */
