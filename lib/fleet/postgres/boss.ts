@@ -1,6 +1,6 @@
 import { fromBunSql, PgBoss } from "pg-boss";
 import { visibleLine } from "../../visible.ts";
-import { forgetOldQueues } from "./batchqueues.ts";
+import { deleteOldQueues } from "./batchqueues.ts";
 import type { Connections } from "./connections.ts";
 import type { FleetDatabase, Rows, SqlValue } from "../store/database.ts";
 import { rowsOf } from "./postgres.ts";
@@ -83,7 +83,7 @@ export class Boss implements AsyncDisposable {
       throw error;
     }
     // Not awaited: a transaction may be waiting for this start.
-    if (supervises) forgetOldQueues(this.#database, (name) => boss.deleteQueue(name)).catch(this.#note);
+    if (supervises) deleteOldQueues(this.#database, (name) => boss.deleteQueue(name)).catch(this.#note);
     return boss;
   }
 

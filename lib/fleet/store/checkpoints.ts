@@ -35,6 +35,6 @@ export async function readCheckpoints(database: FleetDatabase, { batch, task }: 
   return stored.map(({ place, ...checkpoint }) => ({ ...checkpoint, from: place }));
 }
 
-export async function forgetCheckpoints(rows: Rows, batch: string, key: string): Promise<void> {
+export async function deleteCheckpoints(rows: Rows, batch: string, key: string): Promise<void> {
   await rows.all("DELETE FROM batch_checkpoint WHERE batch = $1 AND key = $2", [batch, key]);
 }

@@ -5,7 +5,7 @@ import { columnsOf } from "./spending.ts";
 import type { BatchState, TaskClaim, Spending, Standing, WorkerIdentity } from "../store.ts";
 
 /** Says that a worker lives, notes what its attempts have spent, and finds those that it has lost. */
-export async function beat(
+export async function recordHeartbeat(
   { database, queue }: { database: FleetDatabase; queue: TaskQueue },
   worker: WorkerIdentity,
   running: ReadonlyMap<TaskClaim, Spending>,

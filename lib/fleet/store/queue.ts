@@ -15,8 +15,8 @@ export type QueuedTask = {
 export type Taken = { key: string; ticket: Ticket };
 
 /**
- * Which task is next, and who has it: the part of a store that is an engine of its own. A task that was taken and is
- * not kept up comes back to the queue with a higher round, and its old ticket is void.
+ * The next task of a batch, and the worker that has it: the part of a store that is an engine of its own. A task that
+ * was taken and is not kept comes back to the queue with a higher round, and its old ticket is void.
  */
 export interface TaskQueue extends AsyncDisposable {
   /** Before the first task of a batch is queued. */

@@ -1,5 +1,5 @@
 import type { BatchRow } from "./batchrow.ts";
-import { forgetCheckpoints } from "./checkpoints.ts";
+import { deleteCheckpoints } from "./checkpoints.ts";
 import type { Rows } from "./database.ts";
 import type { QueuedTask, TaskQueue } from "./queue.ts";
 import { allInParts, placesFrom } from "./rows.ts";
@@ -24,7 +24,7 @@ export async function queueAgain(
      WHERE batch = $1 AND key = $2 RETURNING key, task`,
     [batch.id, key, retries, errors, losses, resumes ? 1 : 0, notBefore],
   );
-  if (!resumes) await forgetCheckpoints(rows, batch.id, key);
+  if (!resumes) await deleteCheckpoints(rows, batch.id, key);
   if (stored !== undefined) await enqueue(settling, [queued(stored, { notBefore, hasBegun: resumes })]);
 }
 

@@ -1,9 +1,9 @@
 import type { Rows } from "./database.ts";
 import { allInParts, placesFrom } from "./rows.ts";
-import { forgetCheckpoints } from "./checkpoints.ts";
+import { deleteCheckpoints } from "./checkpoints.ts";
 import { enqueue, queued, type Settling } from "./queueing.ts";
 import { clearQueue } from "./settling.ts";
-import { skipThoseAfter } from "./waiting.ts";
+import { skipDependents } from "./dependents.ts";
 import type { RetryChoice } from "../store.ts";
 
 /** Settles what has not begun, and lets the workers know of the rest at their next heartbeat. */
@@ -31,7 +31,7 @@ export async function retryTasks(settling: Settling, { outcomes, keys }: RetryCh
   const chosen = [...named, ...(await skippedAfter(rows, batch.id, named))];
   for (const { key, state } of chosen) {
     const resumes = state === "limit" ? 1 : 0;
-    if (resumes === 0) await forgetCheckpoints(rows, batch.id, key);
+    if (resumes === 0) await deleteCheckpoints(rows, batch.id, key);
     await rows.all(
       `UPDATE batch_task SET state = 'waiting', retries = 0, errors = 0, losses = 0, resumes = $3, ending = NULL,
          patch = NULL, duration_ms = NULL, not_before = NULL WHERE batch = $1 AND key = $2`,
@@ -78,7 +78,7 @@ async function reopen(settling: Settling): Promise<number> {
      WHERE batch_task.batch = $1 AND batch_task.key = counted.key AND state IN (${states})`,
     [batch.id],
   );
-  const skipped = await skipThoseAfter(rows, batch, await keysNotDone(rows, batch.id));
+  const skipped = await skipDependents(rows, batch, await keysNotDone(rows, batch.id));
   const ready = await rows.all<{ key: string; task: string; not_before: number | null; resumes: number }>(
     `SELECT key, task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
     [batch.id],

@@ -1,13 +1,13 @@
 import { closeLostAttempt } from "./account.ts";
 import type { BatchRow } from "./batchrow.ts";
-import { forgetCheckpoints } from "./checkpoints.ts";
+import { deleteCheckpoints } from "./checkpoints.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import type { TaskQueue } from "./queue.ts";
 import { queueAgain, type Settling } from "./queueing.ts";
 import type { AttemptEnd, BatchState, TaskOutcome } from "../store.ts";
 import { readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
 import { type Failures, mostLosses } from "./verdict.ts";
-import { releaseThoseAfter, skipThoseAfter } from "./waiting.ts";
+import { releaseDependents, skipDependents } from "./dependents.ts";
 
 type Settlement = { outcome: TaskOutcome; failures: Failures; end?: AttemptEnd };
 
@@ -17,9 +17,9 @@ export async function settle(settling: Settling, key: string, settlement: Settle
   await record(rows, batch, key, settlement);
   const { outcome } = settlement;
   // A task that has reached a limit can go on from its last checkpoint.
-  if (outcome !== "limit") await forgetCheckpoints(rows, batch.id, key);
-  if (outcome === "done") await releaseThoseAfter(settling, key);
-  else await skipThoseAfter(rows, batch, [key]);
+  if (outcome !== "limit") await deleteCheckpoints(rows, batch.id, key);
+  if (outcome === "done") await releaseDependents(settling, key);
+  else await skipDependents(rows, batch, [key]);
   if (outcome === "failed" && !batch.settings.keepGoing) await closeBatch(settling, "halted");
   if (outcome === "limit" && settlement.end?.kind === "budget") await closeBatch(settling, "budget");
 }

@@ -4,7 +4,7 @@ import { addCheckpoint, readCheckpoints } from "./checkpoints.ts";
 import { claimFrom } from "./claiming.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import { endAttempt, pausedGroups } from "./ending.ts";
-import { beat, noteWorker } from "./heartbeat.ts";
+import { recordHeartbeat, noteWorker } from "./heartbeat.ts";
 import { type BatchOverview, readOverview } from "./overview.ts";
 import type { TaskQueue } from "./queue.ts";
 import { cancelBatch, retryTasks } from "./requeue.ts";
@@ -70,7 +70,7 @@ export class SqlStore implements FleetStore {
     worker: WorkerIdentity,
     running: ReadonlyMap<TaskClaim, Spending>,
   ): Promise<ReadonlyMap<TaskClaim, Standing>> {
-    return await beat({ database: this.#database, queue: this.#queue }, worker, running);
+    return await recordHeartbeat({ database: this.#database, queue: this.#queue }, worker, running);
   }
 
   async grantMore(claim: TaskClaim, spent: Spending): Promise<Partial<Spending> | undefined> {

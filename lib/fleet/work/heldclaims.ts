@@ -50,7 +50,7 @@ export class HeldClaims {
   }
 
   /** Says that the worker lives, often enough for each claim, and obeys what it hears. */
-  async keepUp(over: AbortSignal): Promise<void> {
+  async sendHeartbeats(over: AbortSignal): Promise<void> {
     over.addEventListener("abort", () => this.#wake(), { once: true });
     // With its first task at once: until then nobody knows of it.
     let keptAt = -Infinity;
@@ -60,14 +60,14 @@ export class HeldClaims {
       if (leases.length === 0) await this.#change.promise;
       else if (dueMs > 0) await within(dueMs, this.#change.promise);
       else {
-        await this.#keepAll(over);
+        await this.#heartbeat(over);
         keptAt = performance.now();
       }
     }
   }
 
   /** Attempts go on while the store is away; if that takes too long, their ends are refused. */
-  async #keepAll(over: AbortSignal): Promise<void> {
+  async #heartbeat(over: AbortSignal): Promise<void> {
     const { reach, onFailure } = this.#options;
     try {
       await unlessAborted(

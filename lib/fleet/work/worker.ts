@@ -65,7 +65,7 @@ export class FleetWorker {
   async run(): Promise<WorkerEnd> {
     const { store, identity, signal, note } = this.#options;
     const over = new AbortController();
-    const keeping = this.#held.keepUp(over.signal);
+    const keeping = this.#held.sendHeartbeats(over.signal);
     const stopping = aborted(AbortSignal.any([signal, over.signal])).then(() => this.#stopAll());
     try {
       await this.#work();
