@@ -82,8 +82,13 @@ export class LocalQueue implements TaskQueue {
   }
 
   async clear(rows: Rows, batch: string): Promise<readonly string[]> {
+    const held = await rows.all<Job>(`SELECT ${columns} FROM batch_job WHERE batch = $1 AND owner IS NOT NULL`, [
+      batch,
+    ]);
+    const lost = held.filter(isOwnerGone);
+    for (const { id } of lost) await rows.all("DELETE FROM batch_job WHERE id = $1", [id]);
     const sql = "DELETE FROM batch_job WHERE batch = $1 AND owner IS NULL RETURNING key";
-    return (await rows.all<{ key: string }>(sql, [batch])).map(({ key }) => key);
+    return [...lost, ...(await rows.all<{ key: string }>(sql, [batch]))].map(({ key }) => key);
   }
 
   async close(): Promise<void> {}

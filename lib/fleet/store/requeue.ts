@@ -6,16 +6,15 @@ import { clearQueue } from "./settling.ts";
 import { skipDependents } from "./dependents.ts";
 import type { RetryChoice } from "../store.ts";
 
-/** Settles what has not begun, and lets the workers know of the rest at their next heartbeat. */
+/** Settles what no worker has, and tells the workers of the rest at their next heartbeat. Returns the sum of both. */
 export async function cancelBatch({ rows, queue, batch }: Settling): Promise<number> {
+  const sql = "SELECT key FROM batch_task WHERE batch = $1 AND state IN ('waiting', 'queued', 'running')";
+  const unsettled = await rows.all(sql, [batch.id]);
   await rows.all("UPDATE batch SET state = 'cancelled' WHERE id = $1 AND state <> 'over'", [batch.id]);
   await clearQueue({ rows, queue, batch: { ...batch, state: "cancelled" } });
-  const cancelled = await rows.all(
-    `UPDATE batch_task SET state = 'cancelled' WHERE batch = $1 AND state IN ('waiting', 'queued') RETURNING key`,
-    [batch.id],
-  );
-  const sql = "SELECT key FROM batch_task WHERE batch = $1 AND state = 'running'";
-  return cancelled.length + (await rows.all(sql, [batch.id])).length;
+  const cancelled = "UPDATE batch_task SET state = 'cancelled' WHERE batch = $1 AND state IN ('waiting', 'queued')";
+  await rows.all(cancelled, [batch.id]);
+  return unsettled.length;
 }
 
 type RetriedTask = { key: string; state: string };
