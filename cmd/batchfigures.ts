@@ -84,13 +84,21 @@ export function overviewLines(overview: BatchOverview, { now, store }: { now: nu
     ...(caps.length === 0 ? [] : [`budget   ${caps.join(", ")}${counts.running > 0 ? over : ""}`]),
     ...paused.map(({ group, until }) => `paused   ${group}: its provider asked to wait ${formatElapsed(until - now)}`),
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
-    ...(state === "open" && counts.running === 0 && counts.queued > 0
+    ...(isIdle(overview, now)
       ? [
           `Nothing of it is running. If no worker waits for it: koda worker${store}${labelWords(labels)}, ` +
             `or koda batch run --resume ${id}${store}`,
         ]
       : []),
   ];
+}
+
+/** It has something to do, and as far as is known nobody does it. */
+function isIdle({ state, counts, workers, settings }: BatchOverview, now: number): boolean {
+  if (state !== "open") return false;
+  if (counts.running === 0) return counts.queued > 0;
+  const busy = workers.filter(({ running }) => running.length > 0);
+  return busy.length > 0 && busy.every(({ seenAt }) => now - seenAt > settings.leaseMs);
 }
 
 function labelWords(labels: readonly string[]): string {
