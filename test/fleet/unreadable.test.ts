@@ -53,3 +53,19 @@ test("results of a newer koda can be read", async () => {
   const [result] = await resultsOf(store, "b");
   expect(result).toMatchObject({ session: "s", attempts: [{ error: { code: "x", message: "y" } }] });
 });
+
+test("a worker leaves a batch alone whose settings it does not know, and does the others", async () => {
+  await using place = makePlace();
+  const path = `${place.home}/koda.db`;
+  await using store = openLocalFleet(path);
+  for (const batch of ["newer", "own"]) await store.submit(batch, defaults, [task("a")]);
+  using database = new Database(path);
+  database.run("UPDATE batch SET settings = json_set(settings, '$.pace', 1) WHERE id = 'newer'");
+  const claim = await store.claim(worker());
+  expect(claim).toMatchObject({ batch: "own" });
+  if (isClaim(claim)) await store.end(claim, exit(0));
+  expect(await store.claim(worker())).toEqual({ isOver: true });
+  await expect(store.overview("newer")).rejects.toThrow(
+    /^Cannot read batch "newer" in the store: .*"pace".* Update koda if a newer one has submitted it\.$/,
+  );
+});

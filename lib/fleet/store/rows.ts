@@ -1,3 +1,4 @@
+import type { ZodError } from "zod";
 import type { Rows, SqlValue } from "./database.ts";
 
 export async function first<Row>(rows: Rows, sql: string, values: readonly SqlValue[] = []): Promise<Row | undefined> {
@@ -52,4 +53,9 @@ export async function allInParts<Value, Row>(
 /** `$3, $4, $5`: places for a list of values that begins with the third one. */
 export function placesFrom(firstPlace: number, values: readonly unknown[]): string {
   return values.map((_, index) => `$${firstPlace + index}`).join(", ");
+}
+
+/** The first thing that is wrong with a stored value. */
+export function firstIssue({ issues: [issue] }: ZodError): string {
+  return [issue?.path.join("."), issue?.message].filter((part) => part !== undefined && part !== "").join(": ");
 }

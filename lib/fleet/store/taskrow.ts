@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readJson } from "../../config/json.ts";
 import type { Rows } from "./database.ts";
-import { first } from "./rows.ts";
+import { first, firstIssue } from "./rows.ts";
 import type { TaskState } from "../store.ts";
 import { type FleetTask, taskSchema } from "../task.ts";
 import type { Failures } from "./verdict.ts";
@@ -69,9 +69,8 @@ export function taskIn({ key, task }: Pick<StoredTask, "key" | "task">): TaskTex
   const { value, problem } = readJson(task);
   const { data, error } = taskSchema.safeParse(value);
   if (data !== undefined) return { task: data };
-  const [fault] = error.issues;
-  const about = problem ?? [fault?.path.join("."), fault?.message].filter(Boolean).join(": ");
-  return { task: { key, prompt: "", args: [], after: [], group: "", labels: [] }, problem: about };
+  const nothing = { key, prompt: "", args: [], after: [], group: "", labels: [] };
+  return { task: nothing, problem: problem ?? firstIssue(error) };
 }
 
 export function encodeFailure(error: z.infer<typeof failureSchema> | undefined): string | null {
