@@ -2,7 +2,7 @@ import { formatElapsed } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
 import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { knownCost } from "../lib/fleet/results/row.ts";
-import { exitOfCounts } from "../lib/fleet/results/tally.ts";
+import { countUnsettled, exitOfCounts } from "../lib/fleet/results/tally.ts";
 import { type Spending, taskStates } from "../lib/fleet/store.ts";
 import { dollars } from "../lib/sink/style.ts";
 
@@ -38,8 +38,7 @@ export function exitOfBatch({ state, counts }: Pick<BatchOverview, "state" | "co
 /** `12/20 settled: 11 done, 1 failed, 3 running, $0.42`. */
 export function progressLine(overview: BatchOverview): string {
   const { total, counts } = overview;
-  const open = counts.waiting + counts.queued + counts.running;
-  return `${withCommas(total - open)}/${withCommas(total)} settled: ${countsLine(overview)}, ${costWords(overview.spent)}`;
+  return `${withCommas(total - countUnsettled(counts))}/${withCommas(total)} settled: ${countsLine(overview)}, ${costWords(overview.spent)}`;
 }
 
 export function overviewJson(overview: BatchOverview): Record<string, unknown> {
@@ -69,9 +68,9 @@ export function overviewJson(overview: BatchOverview): Record<string, unknown> {
   };
 }
 
-/** The page of one batch, for people. */
-export function overviewLines(overview: BatchOverview, now: number): string[] {
-  const { id, state, total, counts, settings, reserved, workers, paused } = overview;
+/** The page of one batch, for people. `store` are the words of a command line that finds it. */
+export function overviewLines(overview: BatchOverview, { now, store }: { now: number; store: string }): string[] {
+  const { id, state, total, counts, settings, reserved, workers, paused, labels } = overview;
   const { maxCost, maxTokens } = settings;
   const caps = [
     ...(maxCost === undefined ? [] : [`${dollars(maxCost)} (${dollars(reserved.costUsd)} reserved)`]),
@@ -85,10 +84,25 @@ export function overviewLines(overview: BatchOverview, now: number): string[] {
     ...(caps.length === 0 ? [] : [`budget   ${caps.join(", ")}${counts.running > 0 ? over : ""}`]),
     ...paused.map(({ group, until }) => `paused   ${group}: its provider asked to wait ${formatElapsed(until - now)}`),
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
-    ...(state === "open" && counts.running === 0 && counts.queued > 0
-      ? [`No worker is running it: start koda worker, or koda batch run --resume ${id}`]
+    ...(isIdle(overview, now)
+      ? [
+          `Nothing of it is running. If no worker waits for it: koda worker${store}${labelWords(labels)}, ` +
+            `or koda batch run --resume ${id}${store}`,
+        ]
       : []),
   ];
+}
+
+/** It has something to do, and as far as is known nobody does it. */
+function isIdle({ state, counts, workers, settings }: BatchOverview, now: number): boolean {
+  if (state !== "open") return false;
+  if (counts.running === 0) return counts.queued > 0;
+  const busy = workers.filter(({ running }) => running.length > 0);
+  return busy.length > 0 && busy.every(({ seenAt }) => now - seenAt > settings.leaseMs);
+}
+
+function labelWords(labels: readonly string[]): string {
+  return labels.length === 0 ? "" : ` --labels ${labels.join(",")}`;
 }
 
 const stateWords: Readonly<Record<BatchOverview["state"], string>> = {

@@ -2,7 +2,7 @@ import { formatElapsed } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
 import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { rowOf, type ResultRow } from "../lib/fleet/results/row.ts";
-import { addToTally, emptyTally, type Tally } from "../lib/fleet/results/tally.ts";
+import { addToTally, countUnsettled, emptyTally, type Tally } from "../lib/fleet/results/tally.ts";
 import { type FleetStore, taskStates } from "../lib/fleet/store.ts";
 import { oneLine } from "../lib/sink/style.ts";
 import { costWords } from "./batchfigures.ts";
@@ -18,6 +18,7 @@ export async function summaryLines(
   options: { readonly store?: string },
 ): Promise<string[]> {
   const { id } = overview;
+  const words = storeWords(options);
   const byState = new Map(taskStates.map((state) => [state, emptyTally()]));
   const whole = emptyTally();
   const faults: ResultRow[] = [];
@@ -34,8 +35,10 @@ export async function summaryLines(
   const all = ["total", ...figuresOf(whole)];
   const table = tableOf([["OUTCOME", "TASKS", "COST", "TIME"], ...rows, all]).trimEnd();
   const others =
-    notDone > faults.length ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}`] : [];
-  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, storeWords(options))];
+    notDone > faults.length
+      ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}${words}`]
+      : [];
+  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, words)];
 }
 
 function figuresOf(tally: Tally): string[] {
@@ -57,7 +60,7 @@ const more: Readonly<Record<BatchOverview["state"], string>> = {
 
 /** The commands that go on. */
 function nextLines({ id, counts, state, settings }: BatchOverview, store: string): string[] {
-  const open = counts.waiting + counts.queued + counts.running;
+  const open = countUnsettled(counts);
   const again = counts.failed + counts.poison + counts.cancelled + counts.skipped;
   return [
     ...(open > 0

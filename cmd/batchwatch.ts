@@ -1,29 +1,31 @@
-import type { BatchOverview } from "../lib/fleet/store/overview.ts";
-import { rest } from "../lib/fleet/work/reach.ts";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FleetStore } from "../lib/fleet/store.ts";
-import { exitOfBatch, isSettled, progressLine } from "./batchfigures.ts";
+import { exitOfBatch, isSettled } from "./batchfigures.ts";
 import { Settlements } from "./batchsettlements.ts";
 import { openExistingBatches } from "./batchstore.ts";
 import { BatchReport, batchEnd } from "./batchreport.ts";
+import { summaryLines } from "./batchsummary.ts";
 import type { CommandOptions } from "./options.ts";
 import type { Stopper } from "./signals.ts";
 
+type WatchOptions = CommandOptions<"batch watch">;
+
 /** `koda batch watch`: a batch until it is over, and the exit code that its run would have. */
-export async function watchBatch(options: CommandOptions<"batch watch">, stopper: Stopper): Promise<number> {
+export async function watchBatch(options: WatchOptions, stopper: Stopper): Promise<number> {
   const { signal } = stopper.controller;
   await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
   const report = await BatchReport.open({ json: options.json, pipe: "json" }, stopper.controller);
   try {
-    return await follow({ store, id, report, signal });
+    return await follow({ store, id, report, signal, options });
   } finally {
     await report.finish();
   }
 }
 
-type Watching = { store: FleetStore; id: string; report: BatchReport; signal: AbortSignal };
+type Watching = { store: FleetStore; id: string; report: BatchReport; signal: AbortSignal; options: WatchOptions };
 
-async function follow({ store, id, report, signal }: Watching): Promise<number> {
+async function follow({ store, id, report, signal, options }: Watching): Promise<number> {
   const settlements = new Settlements(store, id);
   let seen = "";
   for (let pauseMs = leastPauseMs; ; await pause(pauseMs, signal)) {
@@ -40,7 +42,10 @@ async function follow({ store, id, report, signal }: Watching): Promise<number> 
     // A large batch takes long to read, and must not be read all the time.
     pauseMs = Math.max(leastPauseMs, 10 * (performance.now() - startedAt));
     if (isSettled(overview)) {
-      const exit = await finish(overview, report);
+      const exit = exitOfBatch(overview);
+      await report.event(batchEnd(overview, exit));
+      if (report.isForPeople) await report.lines(await summaryLines(store, overview, options));
+      await report.finish();
       signal.throwIfAborted();
       return exit;
     }
@@ -51,14 +56,5 @@ async function follow({ store, id, report, signal }: Watching): Promise<number> 
 const leastPauseMs = 500;
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await rest(ms, signal);
-  signal.throwIfAborted();
-}
-
-async function finish(overview: BatchOverview, report: BatchReport): Promise<number> {
-  const exit = exitOfBatch(overview);
-  if (report.isForPeople) await report.lines([progressLine(overview)]);
-  await report.event(batchEnd(overview, exit));
-  await report.finish();
-  return exit;
+  await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
 }

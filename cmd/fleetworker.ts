@@ -4,8 +4,9 @@ import { loadConfig } from "../lib/config/load.ts";
 import { KodaError } from "../lib/errors.ts";
 import { Attempts } from "../lib/fleet/work/attempts.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
-import { sweepPlaces } from "../lib/fleet/work/place.ts";
+import { countUnsettled } from "../lib/fleet/results/tally.ts";
 import type { FleetStore, WorkerIdentity } from "../lib/fleet/store.ts";
+import { sweepPlaces } from "../lib/fleet/work/sweep.ts";
 import { FleetWorker, type WorkerEnd } from "../lib/fleet/work/worker.ts";
 import { thisProcess } from "../lib/session/process.ts";
 import { taskFlags } from "./flags.ts";
@@ -32,7 +33,9 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
   const { store, batch, jobs, labels, once, drainAfterMs, keep, publishCommand, noSandbox, stopper, note } = work;
   const user = { env: process.env, home: homedir() };
   const directory = batchesDirectory(user);
-  await sweepPlaces(directory, (id) => isOpen(store, id));
+  const identity: WorkerIdentity = { id: crypto.randomUUID(), ...thisProcess(), version, labels };
+  const sweep = () => sweepPlaces(directory, (id) => isOpen(store, id));
+  for (const message of await sweep()) note({ type: "worker.note", worker: identity.id, message });
   using attempts = new Attempts({
     store,
     database: databaseFile(user),
@@ -45,19 +48,15 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
     isTaskFlag: (name) => Object.hasOwn(taskFlags, name),
     mayWriteGit: noSandbox || (await allowsGit(directory)),
   });
-  const identity: WorkerIdentity = {
-    id: crypto.randomUUID(),
-    ...thisProcess(),
-    version,
-    labels,
-    concurrency: jobs,
-  };
-  const worker = new FleetWorker({ store, identity, concurrency: jobs, batch, once, drainAfterMs, attempts, note });
+  const { signal } = stopper.controller;
+  const choice = { concurrency: jobs, batch, once, drainAfterMs };
+  const worker = new FleetWorker({ store, identity, ...choice, attempts, note, signal });
   stopper.killNow = () => attempts.killNow();
   try {
-    return await worker.run(stopper.controller.signal);
+    return await worker.run();
   } finally {
-    await sweepPlaces(directory, (id) => isOpen(store, id));
+    // Its problems have been told already: at the start, or with their tasks.
+    await sweep();
   }
 }
 
@@ -71,8 +70,7 @@ async function allowsGit(root: string): Promise<boolean> {
 /** One that this store does not know may be another store's. */
 async function isOpen(store: FleetStore, batch: string): Promise<boolean> {
   try {
-    const { counts } = await store.overview(batch);
-    return counts.waiting + counts.queued + counts.running > 0;
+    return countUnsettled((await store.overview(batch)).counts) > 0;
   } catch (error) {
     if (error instanceof KodaError) return true;
     throw error;

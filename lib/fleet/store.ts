@@ -1,5 +1,4 @@
 import type { BatchOverview } from "./store/overview.ts";
-import type { Which } from "./store/requeue.ts";
 import type { FleetTask } from "./task.ts";
 
 /** How much of the sessions of tasks the store keeps. Keys of providers never are. */
@@ -50,7 +49,6 @@ export type WorkerIdentity = {
   machine: string;
   version: string;
   labels: readonly string[];
-  concurrency: number;
 };
 
 /** The right of one worker to carry out a task, until it has settled it or is too long silent. */
@@ -144,10 +142,13 @@ export interface FleetStore extends AsyncDisposable {
   /** Everything that is not settled, now or at the next heartbeat of its worker. Returns the number of tasks. */
   cancel(batch: string): Promise<number>;
   /** Queues settled tasks again. Returns the number of tasks. */
-  retry(batch: string, which: Which): Promise<number>;
+  retry(batch: string, choice: RetryChoice): Promise<number>;
   /** Changes what holds for the rest of the batch. One that is closed stays so until a retry. */
   amend(batch: string, change: BatchChange): Promise<void>;
 }
+
+/** Tasks with one of these outcomes, all of them or those with these keys. */
+export type RetryChoice = { outcomes: readonly TaskOutcome[]; keys?: readonly string[] | undefined };
 
 export type AttemptRecord = {
   number: number;

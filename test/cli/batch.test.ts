@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { byKey, eventsIn, idIn, outcomesIn, rowsOf, runBatch, statusOf } from "../support/batch.ts";
+import { byKey, eventsIn, idIn, listOf, outcomesIn, rowsOf, runBatch, statusOf } from "../support/batch.ts";
 import { batches, database, makeRepository } from "../support/fleetplace.ts";
 import { koda, using } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -93,6 +93,21 @@ test("--json prints events, of which the last has the sums and the exit code", a
     exit: 3,
   });
   expect(ran.exit).toBe(3);
+});
+
+test("the status of a batch that nothing runs names the labels that a worker needs", async () => {
+  await using place = makePlace();
+  place.write(
+    "tasks.jsonl",
+    listOf([
+      { key: "a", labels: ["gpu", "big"] },
+      { key: "b", labels: ["gpu"] },
+    ]),
+  );
+  const { stdout: id } = await koda(place, ["batch", "submit", "tasks.jsonl", "-m", "demo"]);
+  const { stdout } = await koda(place, ["batch", "status", id.trim()]);
+  const commands = `koda worker --labels big,gpu, or koda batch run --resume ${id}`;
+  expect(stdout).toEndWith(`Nothing of it is running. If no worker waits for it: ${commands}`);
 });
 
 test("a list with a mistake submits nothing", async () => {

@@ -182,6 +182,10 @@ test("on a terminal one line is kept up to date, and what is settled stands abov
   expect(rest).toContain("\r\u001b[Kdone  b (");
   const [{ id = "" } = {}] = JSON.parse((await koda(place, ["batch", "status", "--json"])).stdout) as { id?: string }[];
   const watched = await shell.press(`koda batch watch ${id}; echo "code=$?"\n`, /code=0/);
-  expect(watched).toContain("2/2 settled: 2 done, cost unknown");
+  expect(watched).toMatch(/^total +2 +cost unknown/m);
   expect(watched).not.toContain("done  a");
+  const failed = idIn(await runBatch(place, server, [{ key: "c", options: { "fail-on": "no-change" } }]));
+  const summary = await shell.press(`koda batch watch ${failed}; echo "code=$?"\n`, /code=3/);
+  expect(summary).toMatch(/^failed {2}c: .* \(exit 3\)\r?$/m);
+  expect(summary).toContain(`To retry what did not work: koda batch retry ${failed} && `);
 });

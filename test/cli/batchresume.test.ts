@@ -4,6 +4,7 @@ import { binary, koda, start, using } from "../support/koda.ts";
 import { call, hang, say, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
+import { until } from "../support/until.ts";
 import { runIn } from "../support/run.ts";
 
 test("a batch whose process was killed is resumed, and no task is done twice", async () => {
@@ -19,6 +20,8 @@ test("a batch whose process was killed is resumed, and no task is done twice", a
   child.kill("SIGKILL");
   await child.exited;
   const [{ id = "" } = {}] = JSON.parse((await koda(place, ["batch", "status", "--json"])).stdout) as { id?: string }[];
+  const isOffered = async () => (await koda(place, ["batch", "status", id])).stdout.endsWith(` --resume ${id}\n`);
+  await until(isOffered, "a status that says how to go on, once the worker was silent for its lease");
   const ran = await koda(place, ["batch", "run", "--resume", id.slice(0, 9)]);
   expect(ran.exit, ran.stderr).toBe(0);
   expect(outcomesIn(ran)).toEqual({ b: "done", c: "done" });

@@ -1,7 +1,10 @@
 import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openLocalFleet } from "../../lib/fleet/local/local.ts";
+import { thisProcess } from "../../lib/session/process.ts";
 import { describeFleetStore } from "../support/fleetsuite.ts";
+import { defaults, isClaim, task, worker } from "../support/fleettasks.ts";
 import { makePlace } from "../support/place.ts";
 
 describeFleetStore("a store in SQLite", 25, async () => {
@@ -19,4 +22,31 @@ describeFleetStore("a store in SQLite", 25, async () => {
     },
     [Symbol.asyncDispose]: async () => place[Symbol.asyncDispose](),
   };
+});
+
+test("a worker whose machine was asleep for longer than its lease does not take its own task for lost", async () => {
+  await using place = makePlace();
+  const path = join(place.home, "koda.db");
+  await using store = openLocalFleet(path);
+  await store.submit("b", defaults, [task("a")]);
+  const own = worker();
+  const claim = await store.claim(own, "b");
+  if (!isClaim(claim)) throw new Error("nothing to claim");
+  using database = new Database(path);
+  database.run("UPDATE batch_job SET expires = 0");
+  // It looks for another task before its next heartbeat.
+  expect(await store.claim(own, "b")).toEqual({ isOver: false });
+  expect(await store.keep(own, new Map([[claim, { costUsd: 0, tokens: 0 }]]))).toEqual(new Map([[claim, "held"]]));
+});
+
+test("a cancelled batch does not wait for a worker that is dead", async () => {
+  await using place = makePlace();
+  await using store = openLocalFleet(join(place.home, "koda.db"));
+  await store.submit("b", defaults, [task("a"), task("b")]);
+  const dead = Bun.spawn(["true"]);
+  await dead.exited;
+  await store.claim(worker(), "b");
+  await store.claim({ ...worker(), ...thisProcess(), pid: dead.pid, started: "" }, "b");
+  expect(await store.cancel("b")).toBe(2);
+  expect(await store.overview("b")).toMatchObject({ state: "cancelled", counts: { cancelled: 1, running: 1 } });
 });

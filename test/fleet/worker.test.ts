@@ -8,6 +8,7 @@ import { worker } from "../support/fleettasks.ts";
 import { workAt } from "../support/machine.ts";
 import { call, problem, reply, say, silence, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
+import { until } from "../support/until.ts";
 import { makePlace } from "../support/place.ts";
 
 test("a machine without git gives the task back at no cost, takes no more, and says why", async () => {
@@ -183,6 +184,10 @@ test("a task without a repository works in an empty directory, or in one of the 
   expect(await patchOf(store, batch, "b")).toContain("+++ b/b.txt");
   expect(readFileSync(join(place.project, "b.txt"), "utf8")).toBe("2\n");
   expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
+  // The command that goes on names the directory, if that is still there.
+  const { a, b } = await resultsOf(store, batch);
+  expect(a?.result).not.toHaveProperty("resume");
+  expect(b?.result?.resume).toContain(place.project);
 });
 
 async function patchOf(store: FleetStore, batch: string, key: string): Promise<string> {
@@ -206,6 +211,25 @@ test("a task that has spent its share of the budget goes on with more, and is se
   expect(server.requests.length).toBeGreaterThan(5);
   // One session, one prompt.
   expect(server.requests.at(-1)?.lines.filter(({ text }) => text.includes("Do a"))).toHaveLength(1);
+});
+
+test("a task in a directory of the machine's has the changes of all its runs in its patch", async () => {
+  await using place = makePlace({ "old.txt": "old\n" });
+  const usage = { input: 600, output: 0 };
+  await using server = await startModelServer((_, index) =>
+    index < 4 ? reply(call("Bash", { command: `echo ${index} >> log.txt` }), { usage }) : say("Done."),
+  );
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", dir: place.project })], { maxTokens: 10_000 });
+  const { events } = await workAt(place, store, { batch });
+  expect(events.find(({ type }) => type === "task.end")).toMatchObject({ outcome: "done" });
+  const patch = join(place.home, "a.patch");
+  await Bun.write(patch, (await store.patch(batch, "a")) ?? "");
+  const copy = makeRepository(place, { "old.txt": "old\n" }, "copy");
+  git(place, copy, "apply", patch);
+  // A call that comes with the reply at a limit is not made.
+  expect(readFileSync(join(copy, "log.txt"), "utf8")).toBe("0\n2\n");
+  expect(readFileSync(join(place.project, "log.txt"), "utf8")).toBe("0\n2\n");
 });
 
 test("a limit of the task's own is no matter of the budget", async () => {
@@ -281,6 +305,46 @@ test("a store that is away for a while costs nothing", async () => {
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
 });
 
+test("checkpoints that cannot be stored for one reason are told of once", async () => {
+  await using place = makePlace();
+  let asked = 0;
+  await using server = await startModelServer(async (_, index) => {
+    await until(() => asked >= index, "a checkpoint after each reply");
+    return index < 3 ? call("Read", { path: "a.txt" }) : say("Done.");
+  });
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })]);
+  const full = new Proxy(store, {
+    get(target, name) {
+      if (name !== "checkpoint") return Reflect.get(target, name).bind(target);
+      asked += 1;
+      return () => Promise.reject(new KodaError("store", "It is full"));
+    },
+  });
+  const { events } = await workAt(place, full, { batch, checkpointMs: 0 });
+  const notes = events.flatMap((event) => (event.type === "task.note" ? event.message : []));
+  expect(notes).toEqual(["A checkpoint could not be stored: It is full"]);
+});
+
+test("a worker that has nothing to do tells of each time that the store is away", async () => {
+  await using place = makePlace();
+  await using store = openStoreOf(place);
+  let asked = 0;
+  const shaky = new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(target, name).bind(target);
+      if (name !== "claim") return value;
+      return async (...args: unknown[]) => {
+        if (++asked % 2 === 1 && asked < 5) throw new KodaError("store", `Cannot reach the store: ${asked}`);
+        return await value(...args);
+      };
+    },
+  });
+  const { events } = await workAt(place, shaky, { drainAfterMs: 2_000 });
+  const notes = events.flatMap((event) => (event.type === "worker.note" ? event.message : []));
+  expect(notes).toEqual(["Cannot reach the store: 1", "Cannot reach the store: 3"]);
+});
+
 test("a store that stays away ends the worker with its code", async () => {
   await using place = makePlace();
   await using store = openStoreOf(place);
@@ -323,5 +387,7 @@ test("one run is settled with the code that its exec has said, and keeps its tre
     exit: 6,
     error: { code: "schema" },
   });
-  expect(readFileSync(join(batches(place), batch, "a/a.txt"), "utf8")).toBe("1\n");
+  const tree = join(batches(place), batch, "a");
+  expect(readFileSync(join(tree, "a.txt"), "utf8")).toBe("1\n");
+  expect((await resultsOf(store, batch)).a?.result?.resume).toContain(`--cd ${tree}`);
 });

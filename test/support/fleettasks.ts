@@ -27,7 +27,7 @@ export function task(key: string, fields: Partial<FleetTask> = {}): FleetTask {
 /** A worker whose process is this one, so that it never looks dead. */
 export function worker(labels: readonly string[] = []): WorkerIdentity {
   const id = crypto.randomUUID();
-  return { id, pid: process.pid, started: "", host: "here", machine: "", version: "1", labels, concurrency: 1 };
+  return { id, pid: process.pid, started: "", host: "here", machine: "", version: "1", labels };
 }
 
 export function exit(code: number, costUsd = 0): AttemptEnd {

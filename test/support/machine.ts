@@ -45,11 +45,11 @@ export async function workAt(place: Place, store: FleetStore, choice: Choice = {
     events.push(event);
     choice.onEvent?.(event);
   };
-  const options = { store, identity: identityOf(jobs), concurrency: jobs, attempts, note };
+  const options = { store, identity: newIdentity(), concurrency: jobs, attempts, note, signal };
   const worker = new FleetWorker({ ...options, batch, patienceMs, once, drainAfterMs });
-  return { end: await worker.run(signal), events };
+  return { end: await worker.run(), events };
 }
 
-function identityOf(concurrency: number): WorkerIdentity {
-  return { id: crypto.randomUUID(), ...thisProcess(), version: "test", labels: [], concurrency };
+function newIdentity(): WorkerIdentity {
+  return { id: crypto.randomUUID(), ...thisProcess(), version: "test", labels: [] };
 }

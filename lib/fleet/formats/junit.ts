@@ -1,7 +1,7 @@
 import { xmlText } from "../../xml.ts";
 import type { ResultSet, ResultWriter } from "../results/resultset.ts";
 import type { ResultRow } from "../results/row.ts";
-import { unsettledStates } from "../results/tally.ts";
+import { countUnsettled } from "../results/tally.ts";
 
 const longestMessage = 10_000;
 
@@ -16,7 +16,7 @@ export const junitResults: ResultWriter = async function* (results) {
 
 function countsOf({ tally: { total, counts, durationMs } }: ResultSet): string {
   const failures = counts.failed + counts.limit;
-  const errors = counts.poison + unsettledStates.reduce((sum, state) => sum + counts[state], 0);
+  const errors = counts.poison + countUnsettled(counts);
   const skipped = counts.skipped + counts.cancelled;
   return `tests="${total}" failures="${failures}" errors="${errors}" skipped="${skipped}" time="${seconds(durationMs)}"`;
 }

@@ -1,10 +1,10 @@
+import { resolve } from "node:path";
 import { isRecord, type JsonRecord, readJson } from "../../config/json.ts";
-import { nearest } from "../../nearest.ts";
 import { keyPattern, type FleetTask } from "../task.ts";
 import { type Faults, shownJson } from "./faults.ts";
 import type { ListLine } from "./lines.ts";
 import { branchProblem, expectedRepository, isBelowClone, isRevision, repositoryOf } from "./places.ts";
-import { resolve } from "node:path";
+import { RowReader } from "./rowreader.ts";
 
 /** The flags of a task, its own ones and the defaults together. */
 export type TaskOptions = Pick<FleetTask, "args" | "maxCost" | "maxTokens" | "schema"> & {
@@ -19,21 +19,6 @@ export type RowReading = {
   /** The options of a row; throws a KodaError for those that `koda exec` would refuse. */
   options(own: JsonRecord): Promise<TaskOptions | { problems: readonly string[] }>;
 };
-
-const fields = [
-  "key",
-  "prompt",
-  "prompt_file",
-  "repo",
-  "ref",
-  "dir",
-  "options",
-  "after",
-  "group",
-  "labels",
-  "publish",
-] as const;
-type Field = (typeof fields)[number];
 
 const expectedKey = "expected 1 to 48 of the characters A-Z a-z 0-9 . _ -, and neither . nor - as the first";
 const expectedName = "expected 1 to 64 of the characters A-Z a-z 0-9 . _ - / :";
@@ -135,59 +120,4 @@ async function optionsOf(reader: RowReader, { options: read }: RowReading): Prom
   if (!("problems" in found)) return found;
   for (const problem of found.problems) reader.fail(problem);
   return { args: [], provider: undefined };
-}
-
-/** Takes the fields of a row by their types. */
-class RowReader {
-  readonly #row: JsonRecord;
-  readonly fail: (problem: string) => void;
-
-  constructor(row: JsonRecord, fail: (problem: string) => void) {
-    this.#row = row;
-    this.fail = fail;
-  }
-
-  has(field: Field): boolean {
-    return this.#row[field] !== undefined;
-  }
-
-  missing(field: Field, expected: string): string {
-    if (!this.has(field)) this.fail(`"${field}" is missing: ${expected}`);
-    return "";
-  }
-
-  refuseUnknown(): void {
-    for (const name of Object.keys(this.#row)) {
-      if (fields.some((field) => field === name)) continue;
-      const meant = nearest(name, fields);
-      const hint = meant === undefined ? `, expected one of ${fields.join(", ")}` : ` (did you mean "${meant}"?)`;
-      this.fail(`${shownJson(name)}: unknown field${hint}`);
-    }
-  }
-
-  text(field: Field, isRight: (text: string) => boolean, expected: string): string | undefined {
-    const value = this.#row[field];
-    if (value === undefined) return undefined;
-    if (typeof value === "string" && isRight(value)) return value;
-    this.fail(`"${field}" ${shownJson(value)}: ${expected}`);
-    return undefined;
-  }
-
-  texts(field: Field, isRight: (text: string) => boolean, expected: string): string[] {
-    const value = this.#row[field];
-    if (value === undefined) return [];
-    const isList = (list: readonly unknown[]): list is readonly string[] =>
-      list.every((item) => typeof item === "string" && isRight(item));
-    if (Array.isArray(value) && isList(value)) return [...value];
-    const wrong = Array.isArray(value) ? value.find((item) => typeof item !== "string" || !isRight(item)) : value;
-    this.fail(`"${field}" ${shownJson(wrong)}: ${expected}`);
-    return [];
-  }
-
-  record(field: Field, expected: string): JsonRecord | undefined {
-    const value = this.#row[field];
-    if (value === undefined || isRecord(value)) return value;
-    this.fail(`"${field}" ${shownJson(value)}: ${expected}`);
-    return undefined;
-  }
 }

@@ -62,7 +62,7 @@ export class LocalQueue implements TaskQueue {
     return { key, ticket: { job: String(id), round } };
   }
 
-  async keep(_batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>> {
+  async keep(tickets: readonly Ticket[]): Promise<ReadonlySet<string>> {
     const held = await this.#database.write(async (rows) => {
       const kept: string[] = [];
       for (const { job, round } of tickets) {
@@ -76,14 +76,19 @@ export class LocalQueue implements TaskQueue {
     return new Set(held);
   }
 
-  async complete(rows: Rows, batch: string, { job, round }: Ticket): Promise<boolean> {
-    const sql = "DELETE FROM batch_job WHERE batch = $1 AND id = $2 AND round = $3 RETURNING id";
-    return (await rows.all(sql, [batch, Number(job), round])).length > 0;
+  async complete(rows: Rows, { job, round }: Ticket): Promise<boolean> {
+    const sql = "DELETE FROM batch_job WHERE id = $1 AND round = $2 RETURNING id";
+    return (await rows.all(sql, [Number(job), round])).length > 0;
   }
 
   async clear(rows: Rows, batch: string): Promise<readonly string[]> {
+    const held = await rows.all<Job>(`SELECT ${columns} FROM batch_job WHERE batch = $1 AND owner IS NOT NULL`, [
+      batch,
+    ]);
+    const lost = held.filter(isOwnerGone);
+    for (const { id } of lost) await rows.all("DELETE FROM batch_job WHERE id = $1", [id]);
     const sql = "DELETE FROM batch_job WHERE batch = $1 AND owner IS NULL RETURNING key";
-    return (await rows.all<{ key: string }>(sql, [batch])).map(({ key }) => key);
+    return [...lost, ...(await rows.all<{ key: string }>(sql, [batch]))].map(({ key }) => key);
   }
 
   async close(): Promise<void> {}
@@ -94,14 +99,15 @@ export class LocalQueue implements TaskQueue {
   async #next(
     rows: Rows,
     batch: string,
-    { labels }: WorkerIdentity,
+    { id, labels }: WorkerIdentity,
     pausedGroups: readonly string[],
   ): Promise<Job | undefined> {
     const now = Date.now();
     const fits = "NOT EXISTS (SELECT 1 FROM json_each(labels) WHERE value NOT IN (SELECT value FROM json_each($2)))";
     const select = `SELECT ${columns} FROM batch_job WHERE batch = $1 AND ${fits}`;
     const held = await rows.all<Job>(`${select} AND owner IS NOT NULL`, [batch, JSON.stringify(labels)]);
-    const lost = held.find((job) => job.expires <= now || isOwnerGone(job));
+    // A machine that was asleep wakes with its leases over: what the worker itself holds is not lost.
+    const lost = held.find((job) => job.owner !== id && (job.expires <= now || isOwnerGone(job)));
     if (lost !== undefined) return lost;
     const [job] = await rows.all<Job>(
       `${select} AND owner IS NULL AND not_before <= $3 AND grp NOT IN (SELECT value FROM json_each($4))

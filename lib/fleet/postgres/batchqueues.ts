@@ -40,7 +40,7 @@ export async function reopenQueues(rows: Rows, batch: string): Promise<void> {
 }
 
 /** Every pass of pg-boss looks at every queue, so those of batches that have long been over are deleted. */
-export async function forgetOldQueues(
+export async function deleteOldQueues(
   database: FleetDatabase,
   deleteQueue: (name: string) => Promise<void>,
 ): Promise<void> {

@@ -1,26 +1,13 @@
-import { fromBunSql, type JobInsert, PgBoss } from "pg-boss";
+import type { JobInsert } from "pg-boss";
 import { z } from "zod";
 import { formatDuration } from "../../config/units.ts";
 import { KodaError } from "../../errors.ts";
-import { visibleLine } from "../../visible.ts";
-import {
-  addQueue,
-  closeQueues,
-  forgetOldQueues,
-  type LabelledQueue,
-  queuesOf,
-  reopenQueues,
-  suitable,
-} from "./batchqueues.ts";
+import { addQueue, closeQueues, type LabelledQueue, queuesOf, reopenQueues, suitable } from "./batchqueues.ts";
 import { queueNameOf } from "./bossnames.ts";
-import type { Connections } from "./connections.ts";
-import type { FleetDatabase, Rows, SqlValue } from "../store/database.ts";
-import { rowsOf } from "./postgres.ts";
-import { isOutage } from "./postgreserror.ts";
+import { Boss, bossDatabase, type BossOptions } from "./boss.ts";
+import type { FleetDatabase, Rows } from "../store/database.ts";
 import type { QueuedTask, Taken, TaskQueue } from "../store/queue.ts";
 import type { Ticket, WorkerIdentity } from "../store.ts";
-
-const schema = "koda_boss";
 
 /** The shortest that pg-boss knows. */
 const shortestLeaseMs = 10_000;
@@ -40,33 +27,19 @@ const queueOptions = {
   warningQueueSize: 2 ** 31 - 1,
 };
 
-/** A worker that died has its tasks back in the queue this long after its lease, and the time of one pass. */
-const superviseSeconds = 5;
-
 const clearedAtOnce = 1000;
 
 const manyTasks = 500;
 
-type BossOptions = {
-  /** pg-boss uses these for itself: in a transaction it would wait for a connection that the transaction has. */
-  connections: Connections;
-  /** Looks for the tasks of dead workers, and cleans up. */
-  supervises: boolean;
-  note: (text: string) => void;
-};
-
 /** pg-boss's queues, one for each batch and set of labels. Its jobs have the key of a task and nothing else. */
 export class BossQueue implements TaskQueue {
   readonly #database: FleetDatabase;
-  readonly #options: BossOptions;
+  readonly #boss: Boss;
   readonly #queues = new Map<string, readonly LabelledQueue[]>();
-  #started: Promise<PgBoss> | undefined;
-  #noted = "";
-  #isClosed = false;
 
   constructor(database: FleetDatabase, options: BossOptions) {
     this.#database = database;
-    this.#options = options;
+    this.#boss = new Boss(database, options);
   }
 
   async open(rows: Rows, batch: string, leaseMs: number): Promise<void> {
@@ -75,7 +48,7 @@ export class BossQueue implements TaskQueue {
   }
 
   async push(rows: Rows, batch: string, tasks: readonly QueuedTask[], leaseMs: number): Promise<void> {
-    const boss = await this.#boss();
+    const boss = await this.#boss.started();
     const ordered = tasks.map((task, at) => ({
       ...task,
       priority: task.hasBegun === true ? 1 : -at,
@@ -108,8 +81,8 @@ export class BossQueue implements TaskQueue {
     return await this.#takeFrom(rows, suitable(added, labels), pausedGroups);
   }
 
-  async keep(_batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>> {
-    const boss = await this.#boss();
+  async keep(tickets: readonly Ticket[]): Promise<ReadonlySet<string>> {
+    const boss = await this.#boss.started();
     const held = new Set<string>();
     for (const [name, jobs] of Map.groupBy(tickets.map(attemptOf), (attempt) => attempt.name)) {
       const touch = async (rows: Rows) => await boss.touch(name, jobs, { db: bossDatabase(rows) });
@@ -119,8 +92,8 @@ export class BossQueue implements TaskQueue {
     return held;
   }
 
-  async complete(rows: Rows, _batch: string, ticket: Ticket): Promise<boolean> {
-    const boss = await this.#boss();
+  async complete(rows: Rows, ticket: Ticket): Promise<boolean> {
+    const boss = await this.#boss.started();
     const { name, ...attempt } = attemptOf(ticket);
     const response = await boss.complete(name, attempt, null, { db: bossDatabase(rows) });
     return responseSchema.parse(response).affected > 0;
@@ -131,7 +104,7 @@ export class BossQueue implements TaskQueue {
     const db = bossDatabase(rows);
     const keys: string[] = [];
     for (const { name } of await queuesOf(rows, batch)) {
-      const boss = await this.#boss();
+      const boss = await this.#boss.started();
       for (;;) {
         const options = { db, batchSize: clearedAtOnce, ignoreStartAfter: true };
         const jobs = await boss.fetch<{ key: string }>(name, options);
@@ -148,12 +121,7 @@ export class BossQueue implements TaskQueue {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isClosed = true;
-    const started = this.#started;
-    // Statements under way fail, rather than be waited for.
-    await this.#options.connections[Symbol.asyncDispose]();
-    const boss = await started?.catch(() => undefined);
-    await boss?.stop({ graceful: false, close: false });
+    await this.#boss[Symbol.asyncDispose]();
   }
 
   async #takeFrom(
@@ -162,7 +130,7 @@ export class BossQueue implements TaskQueue {
     pausedGroups: readonly string[],
   ): Promise<Taken | undefined> {
     if (queues.length === 0) return undefined;
-    const boss = await this.#boss();
+    const boss = await this.#boss.started();
     const options = { db: bossDatabase(rows), ignoreGroups: [...pausedGroups] };
     for (const { name } of queues) {
       const [job] = await boss.fetch<{ key: string }>(name, options);
@@ -171,55 +139,6 @@ export class BossQueue implements TaskQueue {
     }
     return undefined;
   }
-
-  /** Started when the first job is queued or taken: whoever only looks has no need of it. */
-  async #boss(): Promise<PgBoss> {
-    this.#started ??= this.#start();
-    try {
-      return await this.#started;
-    } catch (error) {
-      this.#started = undefined;
-      throw error;
-    }
-  }
-
-  async #start(): Promise<PgBoss> {
-    const { connections, supervises } = this.#options;
-    const hasSchema = await rowsOf(connections.run).all("SELECT 1 FROM pg_namespace WHERE nspname = $1", [schema]);
-    const boss = new PgBoss({
-      db: fromBunSql({ unsafe: connections.run, reserve: async () => bunReserved(await connections.reserve()) }),
-      schema,
-      // The owner of one that is there need not have the right to create schemas.
-      createSchema: hasSchema.length === 0,
-      schedule: false,
-      supervise: supervises,
-      superviseIntervalSeconds: superviseSeconds,
-      monitorIntervalSeconds: superviseSeconds,
-      maintenanceIntervalSeconds: 10 * 60,
-      // Jobs that wait for others are koda's own affair, and the state of the database that of its owner.
-      flowIntervalSeconds: day,
-      monitorVacuum: false,
-    });
-    boss.on("error", this.#note);
-    boss.on("warning", this.#note);
-    try {
-      await boss.start();
-    } catch (error) {
-      // Some of its timers may run already.
-      await boss.stop({ graceful: false, close: false }).catch(() => {});
-      throw error;
-    }
-    // Not awaited: a transaction may be waiting for this start.
-    if (supervises) forgetOldQueues(this.#database, (name) => boss.deleteQueue(name)).catch(this.#note);
-    return boss;
-  }
-
-  /** Once, until something else is said. An outage is noted where a statement of koda's waits for its end. */
-  readonly #note = (problem: { message: string }): void => {
-    if (this.#isClosed || isOutage(problem) || problem.message === this.#noted) return;
-    this.#noted = problem.message;
-    this.#options.note(`The queue of batches: ${visibleLine(problem.message)}`);
-  };
 }
 
 /** In the order of the list, since they are all created at the same moment. Clocks differ, so a wait is a duration. */
@@ -245,18 +164,6 @@ function attemptOf({ job, round }: Ticket): { name: string; id: string; retryCou
 
 /** pg-boss's types say nothing of it. */
 const responseSchema = z.object({ affected: z.number(), settled: z.array(z.string()) });
-
-/** Statements of pg-boss as part of a transaction of koda's. */
-function bossDatabase(rows: Rows) {
-  return fromBunSql({
-    unsafe: async (sql, values) => await rows.all(sql, values as readonly SqlValue[] | undefined),
-    reserve: () => Promise.reject(new Error("pg-boss wanted a transaction of its own within one")),
-  });
-}
-
-function bunReserved({ run, release }: Awaited<ReturnType<Connections["reserve"]>>) {
-  return { unsafe: run, release };
-}
 
 function assertLease(ms: number): void {
   if (ms >= shortestLeaseMs) return;

@@ -8,7 +8,7 @@ import { first } from "../store/rows.ts";
 const postgresTypes: ColumnTypes = { real: "DOUBLE PRECISION", bytes: "BYTEA", end: "" };
 
 /**
- * The queues of pg-boss that a batch has, one for each set of labels; `closed_at` is when nothing was left for them.
+ * The queues of pg-boss that a batch has, one for each set of labels; `closed_at` is when the batch was closed.
  * And the last transaction of each client, by which it can tell if it was committed.
  */
 const ownTables = `

@@ -23,8 +23,10 @@ export function addToTally(tally: Tally, row: ResultRow): void {
   tally.durationMs += row.duration_ms ?? 0;
 }
 
-/** Not settled: nobody knows yet. */
-export const unsettledStates = ["waiting", "queued", "running"] as const satisfies readonly TaskState[];
+/** Of tasks of which nobody knows yet how they end. */
+export function countUnsettled({ waiting, queued, running }: Readonly<Record<TaskState, number>>): number {
+  return waiting + queued + running;
+}
 
 /**
  * The exit code of a batch: 0 when all tasks are done, 5 when only limits were in the way, else 3. The cause of a
@@ -34,6 +36,6 @@ export const unsettledStates = ["waiting", "queued", "running"] as const satisfi
 export function exitOfCounts(counts: Readonly<Record<TaskState, number>>): 0 | 3 | 5 | undefined {
   if (counts.failed + counts.poison + counts.cancelled > 0) return 3;
   if (counts.skipped > 0 && counts.limit === 0) return 3;
-  if (unsettledStates.some((state) => counts[state] > 0)) return undefined;
+  if (countUnsettled(counts) > 0) return undefined;
   return counts.limit > 0 ? 5 : 0;
 }

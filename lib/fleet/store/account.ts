@@ -2,6 +2,7 @@ import type { BatchRow } from "./batchrow.ts";
 import { grantFor, isLimited } from "./budget.ts";
 import type { Rows } from "./database.ts";
 import { first } from "./rows.ts";
+import { encodeFailure } from "./taskrow.ts";
 import { columnsOf, type StoredSpending } from "./spending.ts";
 import type { TaskClaim, Spending } from "../store.ts";
 import type { FleetTask } from "../task.ts";
@@ -68,23 +69,20 @@ export async function closeAttempt(
   });
 }
 
-/** The most that a worker which is silent may have spent, as far as the batch is limited. */
-export async function mostSpentBy(
-  rows: Rows,
-  batch: string,
-  key: string,
-  attempt: number,
-): Promise<Spending & { isOpen: boolean }> {
-  const sql = "SELECT * FROM batch_attempt WHERE batch = $1 AND key = $2 AND number = $3";
-  const booked = await first<Booked>(rows, sql, [batch, key, attempt]);
-  if (booked === undefined) return { ...noSpending, isOpen: false };
-  return {
+/** One whose worker ended or is silent, unless it is closed: it may have spent all that was set aside for it. */
+export async function closeLostAttempt(rows: Rows, of: { batch: BatchRow; key: string; attempt: number }) {
+  const sql = "SELECT * FROM batch_attempt WHERE batch = $1 AND key = $2 AND number = $3 AND kind = 'open'";
+  const booked = await first<Booked>(rows, sql, [of.batch.id, of.key, of.attempt]);
+  if (booked === undefined) return;
+  const spent: Spending = {
     costUsd: Math.max(booked.cost, booked.reserved_cost),
     tokens: Math.max(booked.tokens, booked.reserved_tokens),
     isUnpriced: booked.unpriced === 1,
-    isOpen: booked.kind === "open",
   };
+  await closeAttempt(rows, of, { kind: "lost", spent, error: encodeFailure(workerLost), endedAt: Date.now() });
 }
+
+const workerLost = { code: "worker_lost", message: "Its worker ended without a word, or was silent for too long" };
 
 /** More of the budget for an attempt that has spent its grant. */
 export async function extendGrant(

@@ -1,8 +1,9 @@
 import { z } from "zod";
+import { readJson } from "../../config/json.ts";
 import { KodaError } from "../../errors.ts";
 import type { Account } from "./budget.ts";
 import type { Rows } from "./database.ts";
-import { first } from "./rows.ts";
+import { first, firstIssue } from "./rows.ts";
 import { type BatchSettings, type BatchState, transcriptKinds } from "../store.ts";
 
 const settingsSchema = z.strictObject({
@@ -42,25 +43,25 @@ type Stored = {
 export async function readBatch(rows: Rows, id: string): Promise<BatchRow> {
   const stored = await first<Stored>(rows, "SELECT * FROM batch WHERE id = $1", [id]);
   if (stored === undefined) throw noSuchBatch(id);
-  return decodeBatch(stored);
+  return readable(stored);
 }
 
 /** Newest first. */
 export async function readBatches(rows: Rows): Promise<BatchRow[]> {
   const stored = await rows.all<Stored>("SELECT * FROM batch ORDER BY submitted_at DESC, id DESC");
-  return stored.map(decodeBatch);
+  return stored.map(readable);
 }
 
 /**
  * Those in which something may begin or has not ended yet. Oldest first: a worker of any batch finishes what has
- * begun.
+ * begun. One whose settings cannot be read is left to others, which may be newer.
  */
 export async function liveBatches(rows: Rows): Promise<BatchRow[]> {
   const stored = await rows.all<Stored>(
     `SELECT * FROM batch WHERE state = 'open' OR id IN (SELECT batch FROM batch_attempt WHERE kind = 'open')
      ORDER BY submitted_at, id`,
   );
-  return stored.map(decodeBatch);
+  return stored.map(decodeBatch).flatMap((batch) => ("problem" in batch ? [] : batch));
 }
 
 /** The batch with this id, or with the only one that begins so. */
@@ -80,8 +81,17 @@ function noSuchBatch(id: string): KodaError {
   return new KodaError("batch_not_found", `No batch "${id}": see koda batch status`);
 }
 
-function decodeBatch(stored: Stored): BatchRow {
-  const settings: BatchSettings = settingsSchema.parse(JSON.parse(stored.settings));
+function readable(stored: Stored): BatchRow {
+  const batch = decodeBatch(stored);
+  if (!("problem" in batch)) return batch;
+  const advice = "Update koda if a newer one has submitted it.";
+  throw new KodaError("store", `Cannot read batch "${stored.id}" in the store: ${batch.problem}. ${advice}`);
+}
+
+function decodeBatch(stored: Stored): BatchRow | { problem: string } {
+  const { value, problem } = readJson(stored.settings);
+  const { data: settings, error } = settingsSchema.safeParse(value);
+  if (settings === undefined) return { problem: problem ?? firstIssue(error) };
   const account: Account = {
     spent: { costUsd: stored.spent_cost, tokens: stored.spent_tokens },
     reserved: { costUsd: stored.reserved_cost, tokens: stored.reserved_tokens },

@@ -1,11 +1,13 @@
-import { lockAccount, reserveGrant } from "./account.ts";
+import { closeAttempt, lockAccount, reserveGrant } from "./account.ts";
 import { type BatchRow, readBatch } from "./batchrow.ts";
 import { isLimited } from "./budget.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
-import { freeBudget, recordLoss } from "./settling.ts";
+import { freeBudget } from "./freebudget.ts";
+import type { Settling } from "./queueing.ts";
+import { recordLoss, settle } from "./settling.ts";
 import type { Taken, TaskQueue } from "./queue.ts";
 import type { TaskClaim, Spending, WorkerIdentity } from "../store.ts";
-import { readTask, type TaskRow } from "./taskrow.ts";
+import { encodeFailure, readTask, type TaskRow } from "./taskrow.ts";
 
 type Claiming = { database: FleetDatabase; queue: TaskQueue; worker: WorkerIdentity; paused: readonly string[] };
 
@@ -31,9 +33,11 @@ async function lookOnce({ database, queue, worker, paused }: Claiming, found: Ba
       const taken = await queue.take(rows, batch.id, worker, paused);
       if (taken === undefined) return undefined;
       const row = await readTask(rows, batch.id, taken.key);
-      if (row?.state === "queued" && batch.state === "open") return await begin({ rows, batch, worker }, taken, row);
-      await queue.complete(rows, batch.id, taken.ticket);
+      const isNext = row?.state === "queued" && batch.state === "open";
+      if (isNext && row.problem === undefined) return await begin({ rows, batch, worker }, taken, row);
+      await queue.complete(rows, taken.ticket);
       if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
+      if (isNext) await refuse({ rows, queue, batch }, row, worker);
       return "again";
     });
   } catch (error) {
@@ -59,6 +63,21 @@ async function begin(
   if (changed.length === 0) throw new NotNow();
   await insertAttempt(rows, { batch, task, attempt, worker, grant });
   return { batch: batch.id, task, attempt, settings: batch.settings, resumes, grant, ticket };
+}
+
+/** No worker could carry it out. */
+async function refuse(settling: Settling, { task, problem, attempts, failures }: TaskRow, worker: WorkerIdentity) {
+  const { rows, batch } = settling;
+  const { key } = task;
+  const advice = "Submit it again, or update koda here if a newer one has submitted it.";
+  const message = `Cannot read task "${key}" of batch ${batch.id} in the store: ${problem}. ${advice}`;
+  const attempt = attempts + 1;
+  await rows.all("UPDATE batch_task SET attempts = $3 WHERE batch = $1 AND key = $2", [batch.id, key, attempt]);
+  await insertAttempt(rows, { batch, task, attempt, worker, grant: {} });
+  const error = encodeFailure({ code: "store", message });
+  const closing = { kind: "settled", spent: { costUsd: 0, tokens: 0 }, error, endedAt: Date.now() };
+  await closeAttempt(rows, { batch, key, attempt }, closing);
+  await settle(settling, key, { outcome: "poison", failures });
 }
 
 type NewAttempt = {

@@ -5,7 +5,8 @@ import type { FleetDatabase, Rows } from "./database.ts";
 import type { TaskQueue } from "./queue.ts";
 import { first } from "./rows.ts";
 import { spentOn } from "./spending.ts";
-import { closeWhenOver, queueAgain, settle, type Settling } from "./settling.ts";
+import { queueAgain, type Settling } from "./queueing.ts";
+import { closeWhenOver, settle } from "./settling.ts";
 import type { AttemptEnd, TaskClaim, Settled } from "../store.ts";
 import { encodeFailure, readTask, type TaskRow } from "./taskrow.ts";
 import { unavailableExit, type TaskVerdict, verdictOn } from "./verdict.ts";
@@ -20,7 +21,7 @@ export async function endAttempt(
     if (isLimited(claim.settings)) await lockAccount(rows, claim.batch);
     const batch = await readBatch(rows, claim.batch);
     const row = await readTask(rows, batch.id, claim.task.key);
-    const isHeld = await queue.complete(rows, batch.id, claim.ticket);
+    const isHeld = await queue.complete(rows, claim.ticket);
     if (!isHeld || row === undefined) {
       await noteEnd({ rows, queue, batch }, claim, { end, kind: "superseded" });
       return { kind: "superseded" };

@@ -5,18 +5,16 @@ import { columnsOf } from "./spending.ts";
 import type { BatchState, TaskClaim, Spending, Standing, WorkerIdentity } from "../store.ts";
 
 /** Says that a worker lives, notes what its attempts have spent, and finds those that it has lost. */
-export async function beat(
+export async function recordHeartbeat(
   { database, queue }: { database: FleetDatabase; queue: TaskQueue },
   worker: WorkerIdentity,
   running: ReadonlyMap<TaskClaim, Spending>,
 ): Promise<ReadonlyMap<TaskClaim, Standing>> {
   await noteWorker(database, worker);
   const standings = new Map<TaskClaim, Standing>();
+  const tickets = [...running.keys()].map(({ ticket }) => ticket);
+  const held = await queue.keep(tickets);
   for (const [batch, claims] of Map.groupBy(running.keys(), (claim) => claim.batch)) {
-    const held = await queue.keep(
-      batch,
-      claims.map(({ ticket }) => ticket),
-    );
     const found = await first<{ state: BatchState }>(database, "SELECT state FROM batch WHERE id = $1", [batch]);
     const standing: Standing = found?.state === "cancelled" ? "cancelled" : "held";
     for (const claim of claims) {

@@ -2,6 +2,7 @@ import type { BatchRow } from "./batchrow.ts";
 import type { Rows } from "./database.ts";
 import { pausedGroups } from "./ending.ts";
 import { first } from "./rows.ts";
+import { taskIn } from "./taskrow.ts";
 import { decodeSpending, type StoredSpending } from "./spending.ts";
 import { type BatchSettings, type BatchState, type Spending, type TaskState, taskStates } from "../store.ts";
 
@@ -19,6 +20,8 @@ export type BatchOverview = {
   workers: readonly WorkerOverview[];
   /** Groups that wait for their provider. */
   paused: readonly { group: string; until: number }[];
+  /** A worker that has them can take the next tasks; known while none is running. */
+  labels: readonly string[];
 };
 
 type WorkerOverview = {
@@ -45,7 +48,19 @@ export async function readOverview(rows: Rows, batch: BatchRow): Promise<BatchOv
     ...(await readSpending(rows, id)),
     workers: await readWorkers(rows, id),
     paused: await pausedGroups(rows),
+    labels: batch.state === "open" && counts.running === 0 && counts.queued > 0 ? await nextLabels(rows, id) : [],
   };
+}
+
+/** Of so many tasks: a batch may have more than are read in a moment. */
+const mostRead = 200;
+
+async function nextLabels(rows: Rows, batch: string): Promise<string[]> {
+  const stored = await rows.all<{ key: string; task: string }>(
+    `SELECT key, task FROM batch_task WHERE batch = $1 AND state = 'queued' ORDER BY position LIMIT ${mostRead}`,
+    [batch],
+  );
+  return [...new Set(stored.flatMap((each) => taskIn(each).task.labels))].sort();
 }
 
 async function readCounts(rows: Rows, batch: string): Promise<Record<TaskState, number>> {
@@ -75,7 +90,7 @@ async function readSpending(rows: Rows, batch: string): Promise<Pick<BatchOvervi
 
 type StoredWorker = { id: string; host: string; pid: number; seen_at: number; left_because: string | null };
 
-/** Those that have a task of the batch, and those that have left of late with a reason. */
+/** Those that have a task of the batch, and those that had one and have left. */
 async function readWorkers(rows: Rows, batch: string): Promise<WorkerOverview[]> {
   const running = await rows.all<{ worker: string; key: string }>(
     "SELECT worker, key FROM batch_attempt WHERE batch = $1 AND kind = 'open' ORDER BY worker, key",

@@ -15,8 +15,8 @@ export type QueuedTask = {
 export type Taken = { key: string; ticket: Ticket };
 
 /**
- * Which task is next, and who has it: the part of a store that is an engine of its own. A task that was taken and is
- * not kept up comes back to the queue with a higher round, and its old ticket is void.
+ * The next task of a batch, and the worker that has it: the part of a store that is an engine of its own. A task that
+ * was taken and is not kept comes back to the queue with a higher round, and its old ticket is void.
  */
 export interface TaskQueue extends AsyncDisposable {
   /** Before the first task of a batch is queued. */
@@ -25,9 +25,9 @@ export interface TaskQueue extends AsyncDisposable {
   /** The first task whose labels this worker has all, and whose group is not among the paused ones. */
   take(rows: Rows, batch: string, worker: WorkerIdentity, pausedGroups: readonly string[]): Promise<Taken | undefined>;
   /** Extends the lease of those that are still held, and returns their jobs. */
-  keep(batch: string, tickets: readonly Ticket[]): Promise<ReadonlySet<string>>;
+  keep(tickets: readonly Ticket[]): Promise<ReadonlySet<string>>;
   /** Removes a task that is done with. False when the ticket is void. */
-  complete(rows: Rows, batch: string, ticket: Ticket): Promise<boolean>;
+  complete(rows: Rows, ticket: Ticket): Promise<boolean>;
   /** Removes all tasks that no worker holds, and returns their keys. */
   clear(rows: Rows, batch: string): Promise<readonly string[]>;
   /** Nothing of the batch will be queued, for now. */

@@ -1,26 +1,26 @@
 import type { Rows } from "./database.ts";
-import { placesFrom } from "./rows.ts";
-import { clearQueue, enqueue, forgetCheckpoints, queued, type Settling, skipThoseAfter } from "./settling.ts";
-import type { TaskOutcome } from "../store.ts";
+import { allInParts, placesFrom } from "./rows.ts";
+import { deleteCheckpoints } from "./checkpoints.ts";
+import { enqueue, queued, type Settling } from "./queueing.ts";
+import { clearQueue } from "./settling.ts";
+import { skipDependents } from "./dependents.ts";
+import type { RetryChoice } from "../store.ts";
 
-/** Settles what has not begun, and lets the workers know of the rest at their next heartbeat. */
+/** Settles what no worker has, and tells the workers of the rest at their next heartbeat. Returns the sum of both. */
 export async function cancelBatch({ rows, queue, batch }: Settling): Promise<number> {
+  const sql = "SELECT key FROM batch_task WHERE batch = $1 AND state IN ('waiting', 'queued', 'running')";
+  const unsettled = await rows.all(sql, [batch.id]);
   await rows.all("UPDATE batch SET state = 'cancelled' WHERE id = $1 AND state <> 'over'", [batch.id]);
   await clearQueue({ rows, queue, batch: { ...batch, state: "cancelled" } });
-  const cancelled = await rows.all(
-    `UPDATE batch_task SET state = 'cancelled' WHERE batch = $1 AND state IN ('waiting', 'queued') RETURNING key`,
-    [batch.id],
-  );
-  const sql = "SELECT key FROM batch_task WHERE batch = $1 AND state = 'running'";
-  return cancelled.length + (await rows.all(sql, [batch.id])).length;
+  const cancelled = "UPDATE batch_task SET state = 'cancelled' WHERE batch = $1 AND state IN ('waiting', 'queued')";
+  await rows.all(cancelled, [batch.id]);
+  return unsettled.length;
 }
 
 type RetriedTask = { key: string; state: string };
 
-export type Which = { outcomes: readonly TaskOutcome[]; keys?: readonly string[] | undefined };
-
 /** Queues settled tasks again, those that were skipped for their sake, and those that a closed batch has not begun. */
-export async function retryTasks(settling: Settling, { outcomes, keys }: Which): Promise<number> {
+export async function retryTasks(settling: Settling, { outcomes, keys }: RetryChoice): Promise<number> {
   const { rows, batch } = settling;
   const again = await rows.all<RetriedTask>(
     `SELECT key, state FROM batch_task WHERE batch = $1 AND state IN (${placesFrom(2, outcomes)})`,
@@ -30,7 +30,7 @@ export async function retryTasks(settling: Settling, { outcomes, keys }: Which):
   const chosen = [...named, ...(await skippedAfter(rows, batch.id, named))];
   for (const { key, state } of chosen) {
     const resumes = state === "limit" ? 1 : 0;
-    if (resumes === 0) await forgetCheckpoints(rows, batch.id, key);
+    if (resumes === 0) await deleteCheckpoints(rows, batch.id, key);
     await rows.all(
       `UPDATE batch_task SET state = 'waiting', retries = 0, errors = 0, losses = 0, resumes = $3, ending = NULL,
          patch = NULL, duration_ms = NULL, not_before = NULL WHERE batch = $1 AND key = $2`,
@@ -45,10 +45,13 @@ export async function retryTasks(settling: Settling, { outcomes, keys }: Which):
 async function skippedAfter(rows: Rows, batch: string, chosen: readonly RetriedTask[]): Promise<RetriedTask[]> {
   const found = new Map<string, RetriedTask>();
   for (let last = chosen; last.length > 0;) {
-    const next = await rows.all<RetriedTask>(
-      `SELECT key, state FROM batch_task WHERE batch = $1 AND state = 'skipped' AND key IN (
-         SELECT key FROM batch_need WHERE batch = $1 AND needed IN (${placesFrom(2, last)}))`,
-      [batch, ...last.map(({ key }) => key)],
+    const keys = last.map(({ key }) => key);
+    const next = await allInParts(keys, (some) =>
+      rows.all<RetriedTask>(
+        `SELECT key, state FROM batch_task WHERE batch = $1 AND state = 'skipped' AND key IN (
+           SELECT key FROM batch_need WHERE batch = $1 AND needed IN (${placesFrom(2, some)}))`,
+        [batch, ...some],
+      ),
     );
     last = next.filter(({ key }) => !found.has(key));
     for (const each of last) found.set(each.key, each);
@@ -64,22 +67,25 @@ async function reopen(settling: Settling): Promise<number> {
   await rows.all("UPDATE batch SET state = 'open' WHERE id = $1", [batch.id]);
   // Those that are queued in an open batch are in the queue already; in a closed one nothing is.
   const states = batch.state === "open" ? "'waiting'" : "'waiting', 'queued'";
+  await rows.all(`UPDATE batch_task SET needs = 0 WHERE batch = $1 AND state IN (${states})`, [batch.id]);
+  // All are counted together: nothing finds the needs of a single task without looking at those of the others.
   await rows.all(
-    `UPDATE batch_task SET needs = (SELECT count(*) FROM batch_need JOIN batch_task AS other
+    `UPDATE batch_task SET needs = counted.needs FROM (
+       SELECT batch_need.key AS key, count(*) AS needs FROM batch_need JOIN batch_task AS other
          ON other.batch = batch_need.batch AND other.key = batch_need.needed
-         WHERE batch_need.batch = batch_task.batch AND batch_need.key = batch_task.key AND other.state <> 'done')
-     WHERE batch = $1 AND state IN (${states})`,
+       WHERE batch_need.batch = $1 AND other.state <> 'done' GROUP BY batch_need.key) AS counted
+     WHERE batch_task.batch = $1 AND batch_task.key = counted.key AND state IN (${states})`,
     [batch.id],
   );
-  const skipped = await skipThoseAfter(rows, batch, await keysNotDone(rows, batch.id));
-  const ready = await rows.all<{ task: string; not_before: number | null; resumes: number }>(
-    `SELECT task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
+  const skipped = await skipDependents(rows, batch, await keysNotDone(rows, batch.id));
+  const ready = await rows.all<{ key: string; task: string; not_before: number | null; resumes: number }>(
+    `SELECT key, task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
     [batch.id],
   );
   await enqueue(
     settling,
-    ready.map(({ task, not_before: notBefore, resumes }) =>
-      queued(task, { notBefore: notBefore ?? undefined, hasBegun: resumes === 1 }),
+    ready.map(({ not_before: notBefore, resumes, ...stored }) =>
+      queued(stored, { notBefore: notBefore ?? undefined, hasBegun: resumes === 1 }),
     ),
   );
   return skipped;

@@ -1,3 +1,4 @@
+import type { ZodError } from "zod";
 import type { Rows, SqlValue } from "./database.ts";
 
 export async function first<Row>(rows: Rows, sql: string, values: readonly SqlValue[] = []): Promise<Row | undefined> {
@@ -38,7 +39,23 @@ async function insert(
   await rows.all(`INSERT INTO ${table} (${columns.join(", ")}) VALUES ${places.join(", ")}`, tuples.flat());
 }
 
+/** The rows that a statement finds for a list of any length, of which it is given a part at a time. */
+export async function allInParts<Value, Row>(
+  values: readonly Value[],
+  find: (part: readonly Value[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  const found: Row[] = [];
+  for (let at = 0; at < values.length; at += mostAtOnce)
+    for (const row of await find(values.slice(at, at + mostAtOnce))) found.push(row);
+  return found;
+}
+
 /** `$3, $4, $5`: places for a list of values that begins with the third one. */
 export function placesFrom(firstPlace: number, values: readonly unknown[]): string {
   return values.map((_, index) => `$${firstPlace + index}`).join(", ");
+}
+
+/** The first thing that is wrong with a stored value. */
+export function firstIssue({ issues: [issue] }: ZodError): string {
+  return [issue?.path.join("."), issue?.message].filter((part) => part !== undefined && part !== "").join(": ");
 }

@@ -1,16 +1,13 @@
-import { closeAttempt, lockAccount, mostSpentBy } from "./account.ts";
-import { grantFor, isLimited } from "./budget.ts";
-import { type BatchRow, readBatch } from "./batchrow.ts";
+import { closeLostAttempt } from "./account.ts";
+import type { BatchRow } from "./batchrow.ts";
+import { deleteCheckpoints } from "./checkpoints.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
-import type { QueuedTask, TaskQueue } from "./queue.ts";
-import { first, placesFrom } from "./rows.ts";
+import type { TaskQueue } from "./queue.ts";
+import { queueAgain, type Settling } from "./queueing.ts";
 import type { AttemptEnd, BatchState, TaskOutcome } from "../store.ts";
-import { encodeFailure, readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
-import { taskSchema } from "../task.ts";
+import { readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
 import { type Failures, mostLosses } from "./verdict.ts";
-
-/** The transaction in which a task is settled. */
-export type Settling = { rows: Rows; queue: TaskQueue; batch: BatchRow };
+import { releaseDependents, skipDependents } from "./dependents.ts";
 
 type Settlement = { outcome: TaskOutcome; failures: Failures; end?: AttemptEnd };
 
@@ -20,9 +17,9 @@ export async function settle(settling: Settling, key: string, settlement: Settle
   await record(rows, batch, key, settlement);
   const { outcome } = settlement;
   // A task that has reached a limit can go on from its last checkpoint.
-  if (outcome !== "limit") await forgetCheckpoints(rows, batch.id, key);
-  if (outcome === "done") await releaseThoseAfter(settling, key);
-  else await skipThoseAfter(rows, batch, [key]);
+  if (outcome !== "limit") await deleteCheckpoints(rows, batch.id, key);
+  if (outcome === "done") await releaseDependents(settling, key);
+  else await skipDependents(rows, batch, [key]);
   if (outcome === "failed" && !batch.settings.keepGoing) await closeBatch(settling, "halted");
   if (outcome === "limit" && settlement.end?.kind === "budget") await closeBatch(settling, "budget");
 }
@@ -57,81 +54,6 @@ function endingOf(end: AttemptEnd | undefined): TaskEnding {
   };
 }
 
-export async function forgetCheckpoints(rows: Rows, batch: string, key: string): Promise<void> {
-  await rows.all("DELETE FROM batch_checkpoint WHERE batch = $1 AND key = $2", [batch, key]);
-}
-
-const thoseAfter = "SELECT key FROM batch_need WHERE batch = $1 AND needed";
-
-async function releaseThoseAfter({ rows, queue, batch }: Settling, key: string): Promise<void> {
-  const released = await rows.all<{ key: string; needs: number; task: string }>(
-    `UPDATE batch_task SET needs = needs - 1 WHERE batch = $1 AND state = 'waiting' AND key IN (${thoseAfter} = $2)
-     RETURNING key, needs, task`,
-    [batch.id, key],
-  );
-  const ready = released.filter(({ needs }) => needs === 0);
-  if (ready.length > 0)
-    await enqueue(
-      { rows, queue, batch },
-      ready.map(({ task }) => queued(task)),
-    );
-}
-
-type Again = { failures: Failures; notBefore: number; resumes: boolean };
-
-/** Another attempt, as soon as there is a worker for it. */
-export async function queueAgain(
-  settling: Settling,
-  key: string,
-  { failures, notBefore, resumes }: Again,
-): Promise<void> {
-  const { rows, batch } = settling;
-  const { retries, errors, losses } = failures;
-  const [stored] = await rows.all<{ task: string }>(
-    `UPDATE batch_task SET state = 'queued', retries = $3, errors = $4, losses = $5, resumes = $6, not_before = $7
-     WHERE batch = $1 AND key = $2 RETURNING task`,
-    [batch.id, key, retries, errors, losses, resumes ? 1 : 0, notBefore],
-  );
-  if (!resumes) await forgetCheckpoints(rows, batch.id, key);
-  if (stored !== undefined) await enqueue(settling, [queued(stored.task, { notBefore, hasBegun: resumes })]);
-}
-
-/** In a batch that is closed they wait until it is opened again. */
-export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly QueuedTask[]): Promise<void> {
-  for (let at = 0; at < tasks.length; at += 500) {
-    const keys = tasks.slice(at, at + 500).map(({ key }) => key);
-    const where = `batch = $1 AND key IN (${placesFrom(2, keys)})`;
-    await rows.all(`UPDATE batch_task SET state = 'queued' WHERE ${where}`, [batch.id, ...keys]);
-  }
-  // Waits for whoever is closing the batch, and keeps others from it until these tasks are there to be cleared: one
-  // that was left in the queue would be taken for lost when the batch goes on.
-  const sql = "UPDATE batch SET finished = finished WHERE id = $1 AND state = 'open' RETURNING id";
-  if ((await rows.all(sql, [batch.id])).length > 0) await queue.push(rows, batch.id, tasks, batch.settings.leaseMs);
-}
-
-type When = { notBefore?: number | undefined; hasBegun?: boolean };
-
-export function queued(task: string, { notBefore, hasBegun = false }: When = {}): QueuedTask {
-  const { key, group, labels } = taskSchema.parse(JSON.parse(task));
-  return { key, group, labels, hasBegun, ...(notBefore !== undefined && { notBefore }) };
-}
-
-/** Also those that wait for the skipped ones, and so on. Returns how many. */
-export async function skipThoseAfter(rows: Rows, batch: BatchRow, keys: readonly string[]): Promise<number> {
-  let settled = keys;
-  let count = 0;
-  while (settled.length > 0) {
-    const skipped = await rows.all<{ key: string }>(
-      `UPDATE batch_task SET state = 'skipped' WHERE batch = $1 AND state = 'waiting'
-         AND key IN (${thoseAfter} IN (${placesFrom(2, settled)})) RETURNING key`,
-      [batch.id, ...settled],
-    );
-    settled = skipped.map(({ key }) => key);
-    count += settled.length;
-  }
-  return count;
-}
-
 /**
  * A task that is running and in the queue all the same was lost by its worker. By itself, whether or not the task can
  * begin again at once: what was set aside for it may be what others wait for.
@@ -139,22 +61,15 @@ export async function skipThoseAfter(rows: Rows, batch: BatchRow, keys: readonly
 export async function recordLoss(settling: Settling, { task, attempts, ...row }: TaskRow): Promise<void> {
   const { rows, batch } = settling;
   const { key } = task;
-  const spent = await mostSpentBy(rows, batch.id, key, attempts);
-  if (spent.isOpen)
-    await closeAttempt(rows, { batch, key, attempt: attempts }, { ...lost, spent, endedAt: Date.now() });
+  await closeLostAttempt(rows, { batch, key, attempt: attempts });
   const failures = { ...row.failures, losses: row.failures.losses + 1 };
   if (batch.state === "cancelled") await settle(settling, key, { outcome: "cancelled", failures });
   else if (failures.losses >= mostLosses) await settle(settling, key, { outcome: "poison", failures });
   else await queueAgain(settling, key, { failures, notBefore: 0, resumes: true });
 }
 
-const lost = {
-  kind: "lost",
-  error: encodeFailure({ code: "worker_lost", message: "Its worker ended without a word, or was silent for too long" }),
-};
-
 /** No task of it begins any more. */
-async function closeBatch({ rows, queue, batch }: Settling, state: BatchState): Promise<void> {
+export async function closeBatch({ rows, queue, batch }: Settling, state: BatchState): Promise<void> {
   const sql = "UPDATE batch SET state = $2 WHERE id = $1 AND state = 'open' RETURNING id";
   if ((await rows.all(sql, [batch.id, state])).length > 0)
     await clearQueue({ rows, queue, batch: { ...batch, state } });
@@ -166,6 +81,7 @@ export async function clearQueue({ rows, queue, batch }: Settling): Promise<void
     const row = await readTask(rows, batch.id, key);
     if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
   }
+  await queue.close(rows, batch.id);
 }
 
 /** To be called when the last settlement has been committed: two at once do not see each other. */
@@ -176,37 +92,4 @@ export async function closeWhenOver(database: FleetDatabase, queue: TaskQueue, b
     [batch],
   );
   if (over.length > 0) await database.write((rows) => queue.close(rows, batch));
-}
-
-/**
- * Nothing is left for another task. What silent workers hold may be all that is in the way, and when nobody is left who
- * might give something back, the batch is at its end.
- */
-export async function freeBudget(database: FleetDatabase, queue: TaskQueue, id: string): Promise<void> {
-  await database.write(async (rows) => {
-    await lockAccount(rows, id);
-    const batch = await readBatch(rows, id);
-    if (!isLimited(batch.settings) || batch.state !== "open") return;
-    for (const { key, number: attempt } of await silentAttempts(rows, batch)) {
-      const spent = await mostSpentBy(rows, id, key, attempt);
-      await closeAttempt(rows, { batch, key, attempt }, { ...lost, spent, endedAt: Date.now() });
-    }
-    const { settings, account } = await readBatch(rows, id);
-    if ((await hasOpenAttempts(rows, id)) || grantFor(settings, account, {}) !== undefined) return;
-    await closeBatch({ rows, queue, batch }, "budget");
-  });
-}
-
-/** The queue will find them too, but not before the tasks that wait for their money. */
-async function silentAttempts(rows: Rows, { id, settings }: BatchRow): Promise<{ key: string; number: number }[]> {
-  return await rows.all(
-    `SELECT key, number FROM batch_attempt LEFT JOIN batch_worker ON batch_worker.id = batch_attempt.worker
-     WHERE batch = $1 AND kind = 'open' AND started_at < $2 AND (seen_at IS NULL OR seen_at < $2)`,
-    [id, Date.now() - 2 * settings.leaseMs],
-  );
-}
-
-async function hasOpenAttempts(rows: Rows, batch: string): Promise<boolean> {
-  const sql = "SELECT 1 AS found FROM batch_attempt WHERE batch = $1 AND kind = 'open' LIMIT 1";
-  return (await first(rows, sql, [batch])) !== undefined;
 }

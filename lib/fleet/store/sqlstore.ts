@@ -1,15 +1,17 @@
 import { extendGrant, lockAccount } from "./account.ts";
 import { type BatchRow, findBatch, liveBatches, readBatch, readBatches } from "./batchrow.ts";
+import { addCheckpoint, readCheckpoints } from "./checkpoints.ts";
 import { claimFrom } from "./claiming.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import { endAttempt, pausedGroups } from "./ending.ts";
-import { beat, noteWorker } from "./heartbeat.ts";
+import { recordHeartbeat, noteWorker } from "./heartbeat.ts";
 import { type BatchOverview, readOverview } from "./overview.ts";
 import type { TaskQueue } from "./queue.ts";
-import { cancelBatch, retryTasks, type Which } from "./requeue.ts";
+import { cancelBatch, retryTasks } from "./requeue.ts";
 import { readResults } from "./results.ts";
 import { first } from "./rows.ts";
-import { closeWhenOver, type Settling } from "./settling.ts";
+import type { Settling } from "./queueing.ts";
+import { closeWhenOver } from "./settling.ts";
 import type {
   AttemptEnd,
   BatchChange,
@@ -18,6 +20,7 @@ import type {
   TaskClaim,
   FleetStore,
   Idle,
+  RetryChoice,
   Settled,
   Spending,
   Standing,
@@ -68,7 +71,7 @@ export class SqlStore implements FleetStore {
     worker: WorkerIdentity,
     running: ReadonlyMap<TaskClaim, Spending>,
   ): Promise<ReadonlyMap<TaskClaim, Standing>> {
-    return await beat({ database: this.#database, queue: this.#queue }, worker, running);
+    return await recordHeartbeat({ database: this.#database, queue: this.#queue }, worker, running);
   }
 
   async grantMore(claim: TaskClaim, spent: Spending): Promise<Partial<Spending> | undefined> {
@@ -78,35 +81,12 @@ export class SqlStore implements FleetStore {
     });
   }
 
-  async checkpoint(claim: TaskClaim, { version, from, items, patch }: Checkpoint): Promise<boolean> {
-    const { batch, task, attempt } = claim;
-    return await this.#database.write(async (rows) => {
-      const open = await first(
-        rows,
-        "SELECT 1 AS found FROM batch_attempt WHERE batch = $1 AND key = $2 AND number = $3 AND kind = 'open'",
-        [batch, task.key, attempt],
-      );
-      if (open === undefined) return false;
-      const sql = "SELECT CAST(count(*) AS INTEGER) AS n FROM batch_checkpoint WHERE batch = $1 AND key = $2";
-      const part = (await first<{ n: number }>(rows, sql, [batch, task.key]))?.n ?? 0;
-      await rows.all(
-        `INSERT INTO batch_checkpoint (batch, key, attempt, part, version, place, items, patch)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-        [batch, task.key, attempt, part, version, from, items, patch],
-      );
-      // Each patch is against the same state of the tree, so the newest one is enough.
-      const older = "UPDATE batch_checkpoint SET patch = $4 WHERE batch = $1 AND key = $2 AND part < $3";
-      await rows.all(older, [batch, task.key, part, new Uint8Array()]);
-      return true;
-    });
+  async checkpoint(claim: TaskClaim, checkpoint: Checkpoint): Promise<boolean> {
+    return await this.#database.write((rows) => addCheckpoint(rows, claim, checkpoint));
   }
 
-  async checkpoints({ batch, task }: TaskClaim): Promise<readonly Checkpoint[]> {
-    const stored = await this.#database.all<Omit<Checkpoint, "from"> & { place: number }>(
-      "SELECT version, place, items, patch FROM batch_checkpoint WHERE batch = $1 AND key = $2 ORDER BY part",
-      [batch, task.key],
-    );
-    return stored.map(({ place, ...checkpoint }) => ({ ...checkpoint, from: place }));
+  async checkpoints(claim: TaskClaim): Promise<readonly Checkpoint[]> {
+    return await readCheckpoints(this.#database, claim);
   }
 
   async end(claim: TaskClaim, end: AttemptEnd): Promise<Settled> {
@@ -143,8 +123,8 @@ export class SqlStore implements FleetStore {
     return await this.#change(batch, cancelBatch);
   }
 
-  async retry(batch: string, which: Which): Promise<number> {
-    return await this.#change(batch, (settling) => retryTasks(settling, which));
+  async retry(batch: string, choice: RetryChoice): Promise<number> {
+    return await this.#change(batch, (settling) => retryTasks(settling, choice));
   }
 
   async amend(batch: string, change: BatchChange): Promise<void> {

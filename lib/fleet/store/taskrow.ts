@@ -1,13 +1,13 @@
 import { z } from "zod";
+import { readJson } from "../../config/json.ts";
 import type { Rows } from "./database.ts";
-import { first } from "./rows.ts";
+import { first, firstIssue } from "./rows.ts";
 import type { TaskState } from "../store.ts";
 import { type FleetTask, taskSchema } from "../task.ts";
 import type { Failures } from "./verdict.ts";
 
 /** A task with what its attempts have come to. */
-export type TaskRow = {
-  task: FleetTask;
+export type TaskRow = TaskText & {
   state: TaskState;
   attempts: number;
   failures: Failures;
@@ -16,18 +16,23 @@ export type TaskRow = {
   ending?: TaskEnding;
 };
 
-const failureSchema = z.strictObject({ code: z.string(), message: z.string() });
-const publishedSchema = z.strictObject({ branch: z.string(), commit: z.string() });
+/** A newer koda may have added fields. */
+const failureSchema = z.object({ code: z.string(), message: z.string() });
+const publishedSchema = z.object({ branch: z.string(), commit: z.string() });
 
 /** All that a settled task has to show, but for its patch. */
-const endingSchema = z.strictObject({
+const endingSchema = z.object({
   session: z.string().exactOptional(),
   result: z.record(z.string(), z.unknown()).exactOptional(),
   published: publishedSchema.exactOptional(),
 });
 export type TaskEnding = z.infer<typeof endingSchema>;
 
+/** The task itself. With a problem it has nothing but its key: one that cannot be read must not hide the others. */
+type TaskText = { task: FleetTask; problem?: string };
+
 export type StoredTask = {
+  key: string;
   task: string;
   state: TaskState;
   attempts: number;
@@ -39,7 +44,7 @@ export type StoredTask = {
   ending: string | null;
 };
 
-export const taskColumns = "task, state, attempts, retries, errors, losses, resumes, duration_ms, ending";
+export const taskColumns = "key, task, state, attempts, retries, errors, losses, resumes, duration_ms, ending";
 
 export async function readTask(rows: Rows, batch: string, key: string): Promise<TaskRow | undefined> {
   const sql = `SELECT ${taskColumns} FROM batch_task WHERE batch = $1 AND key = $2`;
@@ -48,9 +53,9 @@ export async function readTask(rows: Rows, batch: string, key: string): Promise<
 }
 
 export function decodeTask(stored: StoredTask): TaskRow {
-  const { task, state, attempts, retries, errors, losses, resumes, duration_ms: durationMs, ending } = stored;
+  const { state, attempts, retries, errors, losses, resumes, duration_ms: durationMs, ending } = stored;
   return {
-    task: taskSchema.parse(JSON.parse(task)),
+    ...taskIn(stored),
     state,
     attempts,
     failures: { retries, errors, losses },
@@ -58,6 +63,14 @@ export function decodeTask(stored: StoredTask): TaskRow {
     ...(durationMs !== null && { durationMs }),
     ...(ending !== null && { ending: endingSchema.parse(JSON.parse(ending)) }),
   };
+}
+
+export function taskIn({ key, task }: Pick<StoredTask, "key" | "task">): TaskText {
+  const { value, problem } = readJson(task);
+  const { data, error } = taskSchema.safeParse(value);
+  if (data !== undefined) return { task: data };
+  const nothing = { key, prompt: "", args: [], after: [], group: "", labels: [] };
+  return { task: nothing, problem: problem ?? firstIssue(error) };
 }
 
 export function encodeFailure(error: z.infer<typeof failureSchema> | undefined): string | null {

@@ -1,6 +1,7 @@
 import { LogTransfer } from "../../session/transfer.ts";
 import { sendSignal } from "../../system/kill.ts";
-import { TaskAttempt, type AttemptContext, type AttemptOptions } from "./attempt.ts";
+import { TaskAttempt } from "./attempt.ts";
+import type { AttemptContext, AttemptOptions } from "./attemptcontext.ts";
 import { leavePlace, removePlace, type WorkPlace } from "./place.ts";
 import type { AttemptEnd, Settled, TaskClaim } from "../store.ts";
 
@@ -31,14 +32,17 @@ export class Attempts implements Disposable {
     for (const pid of this.#pids) sendSignal(pid, "SIGKILL");
   }
 
-  async settled(claim: TaskClaim, { kind }: Pick<Settled, "kind">): Promise<void> {
+  /** Returns why a place could not be removed. */
+  async settled(claim: TaskClaim, { kind }: Pick<Settled, "kind">): Promise<string | undefined> {
     const found = this.#places.get(claim);
     this.#places.delete(claim);
-    if (found === undefined) return;
+    if (found === undefined) return undefined;
     const { place, isStored } = found;
+    const { keepTrees = false } = this.#options;
     const goesOn = kind === "retried" || kind === "returned";
-    if (goesOn && (!isStored || this.#options.keepTrees === true)) leavePlace(place, claim);
-    else await removePlace({ ...place, isOwn: place.isOwn || this.#options.keepTrees === true });
+    if (!goesOn || (isStored && !keepTrees)) return await removePlace({ ...place, isOwn: place.isOwn || keepTrees });
+    leavePlace(place, claim);
+    return undefined;
   }
 
   [Symbol.dispose](): void {

@@ -135,8 +135,9 @@ export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Ba
   return new Basis({ directory, base, git, root });
 }
 
-/** As it was made by an earlier attempt. */
+/** As it was made by an earlier attempt, whose git may have been killed with it and left its lock. */
 export function openBasis(made: Pick<NewBasis, "directory" | "git" | "root">): Basis {
+  rmSync(join(made.directory, "index.lock"), { force: true });
   return new Basis({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
 }
 

@@ -1,4 +1,4 @@
-import { KodaError, messageOf } from "../../errors.ts";
+import { messageOf } from "../../errors.ts";
 import type { LogTransfer } from "../../session/transfer.ts";
 import { takeCheckpoint } from "./checkpoint.ts";
 import type { Masks } from "./masks.ts";
@@ -22,7 +22,7 @@ const usualMs = 10_000;
 const limitMs = 60_000;
 
 /** Gives the store what another machine needs to go on with the attempt: now and then, and at its end. */
-export class Checkpointing {
+export class Checkpointing implements AsyncDisposable {
   /** The store has all of the session. */
   isWhole = false;
   readonly #claim: TaskClaim;
@@ -31,6 +31,7 @@ export class Checkpointing {
   #stored: number;
   #lastAt = performance.now();
   #current: Promise<void> | undefined;
+  #complaint = "";
 
   constructor(claim: TaskClaim, options: CheckpointingOptions) {
     this.#claim = claim;
@@ -41,11 +42,11 @@ export class Checkpointing {
 
   /** A reply has been recorded. */
   replied(): void {
-    const { checkpointMs = usualMs, note } = this.#options;
+    const { checkpointMs = usualMs } = this.#options;
     if (!this.#isWanted || this.#current !== undefined || performance.now() - this.#lastAt < checkpointMs) return;
     this.#current = this.#take((ask) => ask())
       // The next one brings what this one has not.
-      .catch((error: unknown) => note(`A checkpoint could not be stored: ${messageOf(error)}`))
+      .catch((error: unknown) => this.#complain(`A checkpoint could not be stored: ${messageOf(error)}`))
       .finally(() => {
         this.#current = undefined;
         this.#lastAt = performance.now();
@@ -62,9 +63,19 @@ export class Checkpointing {
     } catch (error) {
       // A full disk is found by what comes next, and is no reason to lose the end of the attempt.
       if (!(error instanceof Error)) throw error;
-      const words = error instanceof KodaError ? error.message : messageOf(error);
-      this.#options.note(`The last checkpoint could not be stored: ${words}`);
+      this.#complain(`The last checkpoint could not be stored: ${messageOf(error)}`);
     }
+  }
+
+  /** Once: a tree that is too large stays so. */
+  #complain(message: string): void {
+    if (message !== this.#complaint) this.#options.note(message);
+    this.#complaint = message;
+  }
+
+  /** Waits for the one that is being taken: only one git at a time can use the index of the place. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#current;
   }
 
   async #take(reach: <T>(ask: () => Promise<T>) => Promise<T>): Promise<void> {

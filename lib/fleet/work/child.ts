@@ -69,6 +69,8 @@ export async function runChild(run: ChildRun): Promise<ChildEnd> {
     run.pids.delete(child.pid);
     signal.removeEventListener("abort", stop);
     clearTimeout(killer);
+    // It goes on when its events could not be read.
+    if (child.exitCode === null && child.signalCode === null) sendSignal(child.pid, "SIGKILL");
   }
 }
 

@@ -37,8 +37,19 @@ export function argumentsFor({ task, session, directory, how, limits, schema, pa
 export function assertTaskFlags(args: readonly string[], isTaskFlag: (name: string) => boolean): void {
   for (const arg of args) {
     const [, name = ""] = /^--([a-z-]+)(?:=|$)/.exec(arg) ?? [];
-    if (!isTaskFlag(name)) throw new AttemptFailure("usage", `A task may not have "${arg.slice(0, 100)}"`);
+    if (!isTaskFlag(name))
+      throw new AttemptFailure(
+        "usage",
+        `Cannot begin the task: "${arg.slice(0, 100)}" is not a flag that tasks can have`,
+      );
   }
+}
+
+const keyFlag = "--api-key-env=";
+
+/** The variables in which a task has keys. */
+export function variablesWithKeys(args: readonly string[]): string[] {
+  return args.flatMap((arg) => (arg.startsWith(keyFlag) ? arg.slice(keyFlag.length) : []));
 }
 
 /** The text for its stdin. */

@@ -1,10 +1,11 @@
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../../git/program.ts";
 import { tryLock } from "../../system/descriptors.ts";
 import { AttemptFailure } from "./failure.ts";
 import { branchProblem } from "../list/places.ts";
+import { removeDirectory } from "./remove.ts";
 import { remoteFailure, runRemote, tryRemote, type UserGit, withoutPasswords } from "./usergit.ts";
 
 /** A bare copy of a repository, which all tasks of a batch on this machine take their clones from. */
@@ -29,8 +30,9 @@ const headFile = "koda-head";
  */
 export async function openMirror(place: MirrorPlace): Promise<Mirror> {
   const { directory, repo } = place;
-  if (repo.startsWith("-")) throw new AttemptFailure("usage", `Cannot clone "${repo}": an address does not begin so`);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if (repo.startsWith("-"))
+    throw new AttemptFailure("usage", `Cannot clone "${repo}": expected a URL or a path, which do not begin with "-"`);
+  mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
   if (!existsSync(join(directory, headFile))) {
     using _ = await locked(directory, place.signal);
     if (!existsSync(join(directory, headFile))) await fetchAll(place);
@@ -46,6 +48,9 @@ export async function openMirror(place: MirrorPlace): Promise<Mirror> {
 
 async function fetchAll({ user, directory, repo, signal }: MirrorPlace): Promise<void> {
   const run = { directory, signal };
+  // One that was killed may have left locks, which git would not pass.
+  await removeDirectory(directory);
+  mkdirSync(directory, { mode: 0o700 });
   // An empty repository has no HEAD to list.
   const listed = await runRemote(user, run, ["ls-remote", "--symref", "--", repo, "HEAD"]);
   const [, branch = ""] = /^ref: refs\/heads\/(\S+)\tHEAD$/m.exec(listed) ?? [];

@@ -6,38 +6,62 @@ import { isForLackOfSpace } from "../../session/database.ts";
 type ReachOptions = {
   /** For how long a store that cannot be reached is asked again. */
   patienceMs: number;
-  /** Gives up, also when the store itself still waits for an answer. */
+  /** The worker is told to stop: from then on a question is given up after the grace, whenever it was asked. */
   signal: AbortSignal;
-  /** Told once, when it begins. */
+  graceMs: number;
+  /** Told once, until the store has answered again. */
   onTrouble(message: string): void;
 };
 
 const firstPauseMs = 250;
 const longestPauseMs = 15_000;
 
-/** Asks the store until it answers. What is wrong with the question itself is thrown at once. */
-export async function reachStore<T>(ask: () => Promise<T>, options: ReachOptions): Promise<T> {
-  const { patienceMs, signal, onTrouble } = options;
-  const deadline = performance.now() + patienceMs;
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+/** The way to a store that may be away for a while. */
+export class StoreReach {
+  readonly #options: ReachOptions;
+  #isInTrouble = false;
+
+  constructor(options: ReachOptions) {
+    this.#options = options;
+  }
+
+  /** Asks the store until it answers. What is wrong with the question itself is thrown at once. */
+  async ask<T>(question: () => Promise<T>): Promise<T> {
+    const { patienceMs, signal, graceMs } = this.#options;
+    let deadline = performance.now() + patienceMs;
+    let isStopping = false;
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      try {
+        return await unlessAborted(this.once(question), signal, { graceMs });
+      } catch (error) {
+        if (signal.aborted && !isStopping) {
+          isStopping = true;
+          deadline = Math.min(deadline, performance.now() + graceMs);
+        }
+        if (!isUnreachable(error) || performance.now() + pauseMs > deadline) throw error;
+        const sleeping = sleep(pauseMs * (0.5 + Math.random()), undefined, isStopping ? {} : { signal });
+        await sleeping.catch(() => undefined);
+      }
+    }
+  }
+
+  async once<T>(question: () => Promise<T>): Promise<T> {
     try {
-      return await unlessAborted(ask(), signal);
+      const answer = await question();
+      this.#isInTrouble = false;
+      return answer;
     } catch (error) {
-      const isOver = performance.now() + pauseMs > deadline || signal.aborted;
-      if (!isUnreachable(error) || isOver) throw error;
-      if (pauseMs === firstPauseMs) onTrouble(messageOf(error));
-      await rest(pauseMs * (0.5 + Math.random()), signal);
+      const { signal, onTrouble } = this.#options;
+      if (isUnreachable(error) && !this.#isInTrouble && !signal.aborted) {
+        this.#isInTrouble = true;
+        onTrouble(messageOf(error));
+      }
+      throw error;
     }
   }
 }
 
 /** Another machine restarts, or the network is cut. A full disk here is this machine's fault, and stays so. */
-function isUnreachable(error: unknown): boolean {
+export function isUnreachable(error: unknown): boolean {
   return error instanceof KodaError && error.code === "store" && !isForLackOfSpace(error);
-}
-
-/** Sleeps, unless the signal comes first. */
-export async function rest(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

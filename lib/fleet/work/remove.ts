@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { errnoOf } from "../../errors.ts";
+import { errnoOf, reasonOf } from "../../errors.ts";
 
 /** Removes a directory that commands have filled, if it is there. Links are removed, not followed. */
 export async function removeDirectory(path: string): Promise<void> {
@@ -12,6 +12,17 @@ export async function removeDirectory(path: string): Promise<void> {
     // Caches of some tools are read-only, and so cannot be removed.
     openUp(path);
     await rm(path, { recursive: true, force: true });
+  }
+}
+
+/** The same where nothing depends on it: returns why it could not. */
+export async function tryRemove(path: string): Promise<string | undefined> {
+  try {
+    await removeDirectory(path);
+    return undefined;
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    return `Cannot remove "${path}": ${reasonOf(error)}`;
   }
 }
 

@@ -1,14 +1,13 @@
 import { aborted } from "../../async/aborted.ts";
-import { afterGrace } from "../../async/aftergrace.ts";
-import { unlessAborted } from "../../async/unlessaborted.ts";
 import { within } from "../../async/within.ts";
 import { exitByCode, KodaError, messageOf } from "../../errors.ts";
-import { type AttemptContext, AttemptStop } from "./attempt.ts";
+import { type AttemptContext, AttemptStop } from "./attemptcontext.ts";
 import type { FleetEvent } from "../events.ts";
 import { traceOf } from "./failure.ts";
-import { reachStore } from "./reach.ts";
+import { HeldClaims } from "./heldclaims.ts";
+import { StoreReach } from "./reach.ts";
 import { eventOf } from "./settledevent.ts";
-import type { AttemptEnd, TaskClaim, FleetStore, Idle, Settled, Spending, WorkerIdentity } from "../store.ts";
+import type { AttemptEnd, TaskClaim, FleetStore, Idle, Settled, WorkerIdentity } from "../store.ts";
 
 type WorkerOptions = {
   store: FleetStore;
@@ -22,17 +21,17 @@ type WorkerOptions = {
   drainAfterMs?: number | undefined;
   attempts: {
     run(claim: TaskClaim, context: AttemptContext): Promise<AttemptEnd>;
-    settled(claim: TaskClaim, settled: Pick<Settled, "kind">): Promise<void>;
+    settled(claim: TaskClaim, settled: Pick<Settled, "kind">): Promise<string | undefined>;
   };
   note(event: FleetEvent): void;
+  /** Stops the running attempts, whose tasks are given back. */
+  signal: AbortSignal;
   /** For how long a store that cannot be reached is asked again. */
   patienceMs?: number | undefined;
 };
 
 /** Why a worker took no more tasks. `exit` is 0 unless something was wrong. */
 export type WorkerEnd = { why: string; exit: number };
-
-type Running = { claim: TaskClaim; stop: AbortController; spent: Spending; done: Promise<void> };
 
 /** A store that restarts, or a network that is down for a while, costs no attempt. */
 const usualPatienceMs = 10 * 60_000;
@@ -47,44 +46,45 @@ const longestIdleMs = 3_000;
 /** Claims tasks, carries them out and settles them, until there is a reason to stop. */
 export class FleetWorker {
   readonly #options: WorkerOptions;
-  readonly #running = new Map<TaskClaim, Running>();
+  readonly #reach: StoreReach;
+  readonly #held: HeldClaims;
+  readonly #attempts = new Set<Promise<void>>();
   #end: WorkerEnd | undefined;
   #begun = 0;
   /** Replaced each time that something may have made another task free. */
   #change = Promise.withResolvers<void>();
-  #last: AbortSignal = new AbortController().signal;
-  #isInTrouble = false;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    const { store, identity, signal, patienceMs = usualPatienceMs, note } = options;
+    const onTrouble = (message: string) => note({ type: "worker.note", worker: identity.id, message });
+    this.#reach = new StoreReach({ patienceMs, signal, graceMs: lastWordsMs, onTrouble });
+    this.#held = new HeldClaims({ store, identity, reach: this.#reach, onFailure: (error) => this.#fail(error) });
   }
 
-  /** The signal stops the running attempts, whose tasks are given back. */
-  async run(signal: AbortSignal): Promise<WorkerEnd> {
-    const { store, identity, note } = this.#options;
-    this.#last = afterGrace(signal, lastWordsMs);
+  async run(): Promise<WorkerEnd> {
+    const { store, identity, signal, note } = this.#options;
     const over = new AbortController();
-    const keeping = this.#keepUp(over.signal);
-    const stopping = aborted(AbortSignal.any([signal, over.signal])).then(() => this.#stopAll(signal));
+    const keeping = this.#held.sendHeartbeats(over.signal);
+    const stopping = aborted(AbortSignal.any([signal, over.signal])).then(() => this.#stopAll());
     try {
-      await this.#work(signal);
+      await this.#work();
     } finally {
-      await Promise.all([...this.#running.values()].map(({ done }) => done));
+      await Promise.all(this.#attempts);
       over.abort();
-      this.#wake();
       await Promise.all([keeping, stopping]);
     }
     const end = this.#end ?? { why: "nothing is left to do", exit: 0 };
-    await this.#reach(() => store.leave(identity, end.why)).catch((error: unknown) => this.#fail(error));
+    await this.#reach.ask(() => store.leave(identity, end.why)).catch((error: unknown) => this.#fail(error));
     const { why, exit } = this.#end ?? end;
     note({ type: "worker.stop", worker: identity.id, why, ...(exit !== 0 && { exit }) });
     return { why, exit };
   }
 
-  async #work(signal: AbortSignal): Promise<void> {
+  async #work(): Promise<void> {
     let idleSince = performance.now();
     let idleMs = firstIdleMs;
-    while (this.#end === undefined && !signal.aborted) {
+    while (this.#end === undefined && !this.#options.signal.aborted) {
       if (this.#isFull()) {
         await this.#changed();
         idleSince = performance.now();
@@ -95,11 +95,11 @@ export class FleetWorker {
       const claim = await this.#claim();
       if (claim === undefined) return;
       if ("task" in claim) {
-        this.#begin(claim, signal);
+        this.#begin(claim);
         [idleSince, idleMs] = [performance.now(), firstIdleMs];
         continue;
       }
-      if (this.#running.size > 0) idleSince = performance.now();
+      if (this.#held.size > 0) idleSince = performance.now();
       if (this.#isOver(claim, performance.now() - idleSince)) return;
       await within(idleMs * (0.75 + Math.random() / 2), change);
       idleMs = Math.min(idleMs * 2, longestIdleMs);
@@ -108,18 +108,18 @@ export class FleetWorker {
 
   #isFull(): boolean {
     const { once, concurrency } = this.#options;
-    return this.#running.size >= concurrency || (once === true && this.#begun > 0);
+    return this.#held.size >= concurrency || (once === true && this.#begun > 0);
   }
 
   /** An attempt has ended, or there is a reason to stop. */
   async #changed(): Promise<void> {
-    if (this.#options.once === true && this.#running.size === 0) this.#stop({ why: "its one task has ended", exit: 0 });
+    if (this.#options.once === true && this.#held.size === 0) this.#stop({ why: "its one task has ended", exit: 0 });
     else await this.#change.promise;
   }
 
   #isOver(idle: Idle, idleMs: number): boolean {
     const { batch, once, drainAfterMs = Infinity } = this.#options;
-    if (this.#running.size > 0) return false;
+    if (this.#held.size > 0) return false;
     if (idle.isOver && (batch !== undefined || once === true)) return true;
     if (idleMs < drainAfterMs) return false;
     this.#stop({ why: "there was nothing to do", exit: 0 });
@@ -129,97 +129,56 @@ export class FleetWorker {
   async #claim(): Promise<TaskClaim | Idle | undefined> {
     const { store, identity, batch } = this.#options;
     try {
-      return await this.#reach(() => store.claim(identity, batch));
+      return await this.#reach.ask(() => store.claim(identity, batch));
     } catch (error) {
       this.#fail(error);
       return undefined;
     }
   }
 
-  #begin(claim: TaskClaim, signal: AbortSignal): void {
-    const stop = new AbortController();
+  #begin(claim: TaskClaim): void {
+    const held = this.#held.add(claim);
     // It was on its way when the worker was told to stop.
-    if (signal.aborted) stop.abort(new AttemptStop("leaving"));
-    const running: Running = { claim, stop, spent: { costUsd: 0, tokens: 0 }, done: Promise.resolve() };
+    if (this.#options.signal.aborted) held.stop.abort(new AttemptStop("leaving"));
     this.#begun++;
-    this.#running.set(claim, running);
-    this.#wake();
-    running.done = this.#carryOut(running)
+    const attempt = this.#carryOut(held)
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {
-        this.#running.delete(claim);
+        this.#held.remove(claim);
+        this.#attempts.delete(attempt);
         this.#wake();
       });
+    this.#attempts.add(attempt);
   }
 
-  async #carryOut(running: Running): Promise<void> {
-    const { claim, stop } = running;
+  async #carryOut(held: ReturnType<HeldClaims["add"]>): Promise<void> {
+    const { claim, stop } = held;
     const { store, identity, attempts, note } = this.#options;
     const { batch, task, attempt } = claim;
+    const tell = (message: string) => note({ type: "task.note", batch, key: task.key, message });
     note({ type: "task.start", batch, key: task.key, attempt, worker: identity.id });
     const end = await attempts.run(claim, {
       stop: stop.signal,
-      onSpent: (spent) => void (running.spent = spent),
-      note: (message) => note({ type: "task.note", batch, key: task.key, message }),
-      reach: (ask) => this.#reach(ask),
-      holds: async () => (await this.#reach(() => this.#keep([running]))).get(claim) === "held",
+      onSpent: (spent) => void (held.spent = spent),
+      note: tell,
+      reach: (ask) => this.#reach.ask(ask),
+      holds: () => this.#held.isHeld(held),
     });
     // Before others may claim it again.
     if (end.kind === "fault")
       this.#stop({ why: end.error?.message ?? `koda exec exited with ${end.exit}`, exit: end.exit });
-    const settled = await this.#reach(() => store.end(claim, end));
-    await attempts.settled(claim, settled);
+    const settled = await this.#reach.ask(() => store.end(claim, end));
+    const problem = await attempts.settled(claim, settled);
+    if (problem !== undefined) tell(problem);
     note(eventOf(claim, end, settled));
   }
 
-  /** Says that the worker lives, often enough for each of its claims, and obeys what it hears. */
-  async #keepUp(over: AbortSignal): Promise<void> {
-    // With its first task at once: until then nobody knows of it.
-    let keptAt = -Infinity;
-    while (!over.aborted) {
-      const leases = [...this.#running.keys()].map(({ settings }) => settings.leaseMs);
-      if (leases.length === 0) {
-        await this.#change.promise;
-        continue;
-      }
-      const dueMs = keptAt + Math.min(...leases) / 3 - performance.now();
-      if (dueMs > 0) {
-        await within(dueMs, this.#change.promise);
-        continue;
-      }
-      await this.#keepAll(over);
-      keptAt = performance.now();
-    }
-  }
-
-  /** Attempts go on while the store is away; if that takes too long, their ends are refused. */
-  async #keepAll(over: AbortSignal): Promise<void> {
-    try {
-      await unlessAborted(this.#keep([...this.#running.values()]), over);
-      this.#isInTrouble = false;
-    } catch (error) {
-      if (over.aborted) return;
-      this.#trouble(messageOf(error));
-      if (!(error instanceof KodaError)) this.#fail(error);
-    }
-  }
-
-  async #keep(running: readonly Running[]) {
-    const { store, identity } = this.#options;
-    const spent = new Map(running.map(({ claim, spent }) => [claim, spent]));
-    const standings = await store.keep(identity, spent);
-    for (const { claim, stop } of running) {
-      const standing = standings.get(claim);
-      if (standing === "lost" || standing === "cancelled") stop.abort(new AttemptStop(standing));
-    }
-    return standings;
-  }
-
-  #stopAll(signal: AbortSignal): void {
+  #stopAll(): void {
+    const { signal } = this.#options;
     if (!signal.aborted) return;
     const reason: unknown = signal.reason;
     this.#stop({ why: messageOf(reason), exit: reason instanceof KodaError ? exitByCode[reason.code] : 143 });
-    for (const { stop } of this.#running.values()) stop.abort(new AttemptStop("leaving"));
+    this.#held.stopAll("leaving");
   }
 
   #fail(error: unknown): void {
@@ -231,17 +190,6 @@ export class FleetWorker {
   #stop(end: WorkerEnd): void {
     this.#end ??= end;
     this.#wake();
-  }
-
-  async #reach<T>(ask: () => Promise<T>): Promise<T> {
-    const { patienceMs = usualPatienceMs } = this.#options;
-    return await reachStore(ask, { patienceMs, signal: this.#last, onTrouble: (message) => this.#trouble(message) });
-  }
-
-  #trouble(message: string): void {
-    if (this.#isInTrouble) return;
-    this.#isInTrouble = true;
-    this.#options.note({ type: "worker.note", worker: this.#options.identity.id, message });
   }
 
   #wake(): void {

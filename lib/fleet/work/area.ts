@@ -1,0 +1,51 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { unlessRefused } from "../../errors.ts";
+import { mirrorName } from "./mirror.ts";
+import type { TaskClaim } from "../store.ts";
+
+/** The directory of a batch on this machine: its work trees, and in `.koda` what koda keeps beside them. */
+export function areaOf(directory: string, batch: string): string {
+  return join(directory, pathName(batch));
+}
+
+const ownName = ".koda";
+const mirrorsName = "mirrors";
+
+/** koda's own files about a work tree, where commands cannot write. */
+export function stateDirectory(area: string, name: string): string {
+  return join(area, ownName, name);
+}
+
+export function mirrorOf(area: string, repo: string): string {
+  return join(area, ownName, mirrorsName, mirrorName(repo));
+}
+
+/** The names that a place of the task may have: its own, or one for each attempt. `%` is in no key. */
+export function namesOf({ task, attempt }: Pick<TaskClaim, "task" | "attempt">): [string, ...string[]] {
+  const name = pathName(task.key);
+  return [name, ...Array.from({ length: attempt - 1 }, (_, index) => `${name}%${index + 2}`)];
+}
+
+/** A key may be `.` or `..`. */
+function pathName(key: string): string {
+  return key.replace(/^\./, "%2E");
+}
+
+export function areasIn(directory: string): { area: string; batch: string }[] {
+  return namesIn(directory).map((name) => ({ area: join(directory, name), batch: name.replace(/^%2E/, ".") }));
+}
+
+/** The names of the places of which koda has a state. */
+export function placesIn(area: string): string[] {
+  return namesIn(join(area, ownName)).filter((name) => name !== mirrorsName);
+}
+
+/** No work tree is left. */
+export function isBare(area: string): boolean {
+  return namesIn(area).every((name) => name === ownName);
+}
+
+function namesIn(directory: string): string[] {
+  return unlessRefused(() => readdirSync(directory)) ?? [];
+}

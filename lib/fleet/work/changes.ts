@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { GitError } from "../../git/program.ts";
+import { assertPatchSize } from "./basis.ts";
+import { AttemptFailure, endOfFailure } from "./failure.ts";
+import type { WorkPlace } from "./place.ts";
+
+const limitMs = 10 * 60_000;
+
+/** The changes of a place, for `git apply`. Throws an AttemptFailure when they cannot be had. */
+export async function changesOf(place: WorkPlace): Promise<Uint8Array> {
+  try {
+    // Also of an attempt that ends while the worker is told to stop.
+    return (await place.basis?.patch(AbortSignal.timeout(limitMs))) ?? changesOfRuns(place);
+  } catch (error) {
+    throw failureOf(error);
+  }
+}
+
+/** In a directory that koda did not make each run itself writes its changes, to a file of its own. */
+export function nextPatchFile({ state }: WorkPlace): string {
+  return join(state, `run-${patchesOfRuns(state).length + 1}.patch`);
+}
+
+/** One after the other, which git apply takes as they come. */
+function changesOfRuns({ state }: WorkPlace): Uint8Array {
+  const files = patchesOfRuns(state);
+  assertPatchSize(files.reduce((sum, file) => sum + statSync(file).size, 0));
+  return Buffer.concat(files.map((file) => readFileSync(file)));
+}
+
+function patchesOfRuns(state: string): string[] {
+  const numbers = readdirSync(state).flatMap((name) => /^run-(\d+)\.patch$/.exec(name)?.[1] ?? []);
+  return numbers.toSorted((a, b) => Number(a) - Number(b)).map((number) => join(state, `run-${number}.patch`));
+}
+
+/** Whatever git does not understand in a tree, a task has put there; a full disk it has not. */
+function failureOf(error: unknown): unknown {
+  if (!(error instanceof GitError) || wasInterrupted(error) || endOfFailure(error).kind === "fault") return error;
+  return new AttemptFailure("patch", `The changes cannot be read: ${error.message}`, error);
+}
+
+/** By a signal for the whole process group, as of Ctrl-C, which may come to git before it comes to koda. */
+export function wasInterrupted(error: unknown): boolean {
+  return error instanceof GitError && /exit code (?:129|130|143)\b/.test(error.message);
+}

@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { KodaError } from "../../lib/errors.ts";
+import { mirrorName } from "../../lib/fleet/work/mirror.ts";
+import { batches, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { workAt } from "../support/machine.ts";
+import { call, say, silence } from "../support/model-reply.ts";
+import { startModelServer } from "../support/model-server.ts";
+import { makePlace } from "../support/place.ts";
+
+/** git that holds the lock of its index for a second, as in a large tree, and refuses to wait for another one. */
+const slowGit = `#!/bin/sh
+case "$*" in *" add --all "*)
+  (set -C; : > "$GIT_DIR/index.lock") 2>/dev/null || { echo "fatal: Unable to create 'index.lock': File exists." >&2; exit 128; }
+  sleep 1; rm "$GIT_DIR/index.lock" ;;
+esac
+exec ${Bun.which("git")} "$@"
+`;
+
+test("a task that ends while a checkpoint of it is taken is done all the same", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  const programs = join(place.home, "programs");
+  mkdirSync(programs);
+  writeFileSync(join(programs, "git"), slowGit, { mode: 0o755 });
+  await using server = await startModelServer([call("Write", { path: "new.txt", content: "new\n" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  const env = { PATH: `${programs}:${place.env.PATH}` };
+  const { events } = await workAt(place, store, { batch, env, checkpointMs: 0 });
+  expect(events.map(({ type }) => type)).toEqual(["task.start", "task.end", "worker.stop"]);
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
+  expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
+});
+
+test("a lock that a killed worker has left is no reason to fail for the one that goes on there", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  const answers = [call("Write", { path: "new.txt", content: "new\n" }), [say("So far "), silence()]];
+  await using server = await startModelServer((_, index) => answers[index] ?? say("Done."));
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })], { transcripts: "none" });
+  const stop = new AbortController();
+  const running = workAt(place, store, { batch, signal: stop.signal });
+  await server.nextRequest();
+  await server.nextRequest();
+  stop.abort(new KodaError("sigterm", "Stopped by SIGTERM"));
+  await running;
+  writeFileSync(join(batches(place), batch, ".koda/a/basis/index.lock"), "");
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done" });
+  expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
+});
+
+test("what a killed fetch has left of a mirror is no reason to fail for the next one", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  await using server = await startModelServer([say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  const branches = join(batches(place), batch, ".koda/mirrors", mirrorName(repo), "refs/heads");
+  mkdirSync(branches, { recursive: true });
+  writeFileSync(join(branches, "main.lock"), "");
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
+});
