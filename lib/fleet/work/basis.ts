@@ -135,9 +135,8 @@ export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Ba
   return new Basis({ directory, base, git, root });
 }
 
-/** As it was made by an earlier attempt, whose git may have been killed with it and left its lock. */
+/** As it was made by an earlier attempt. */
 export function openBasis(made: Pick<NewBasis, "directory" | "git" | "root">): Basis {
-  rmSync(join(made.directory, "index.lock"), { force: true });
   return new Basis({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
 }
 

@@ -73,7 +73,7 @@ export class Checkpointing implements AsyncDisposable {
     this.#complaint = message;
   }
 
-  /** Waits for the one that is being taken: only one git at a time can use the index of the place. */
+  /** Waits for the one that is being taken: what it says belongs to the attempt. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#current;
   }
