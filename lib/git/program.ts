@@ -3,6 +3,7 @@ import { dirname } from "node:path";
 import { Complaints } from "../system/complaints.ts";
 import { sleepingAt } from "../system/procstat.ts";
 import { findProgram, safeSearchPath } from "../files/program.ts";
+import { isDiskFull, speaksOfLackOfSpace } from "../files/space.ts";
 
 /** The git program, as an absolute path. */
 export type Git = string;
@@ -28,12 +29,35 @@ type GitInput = string | Uint8Array;
 export async function runGit(run: GitRun, args: readonly string[], input: GitInput = ""): Promise<Uint8Array> {
   const { exitCode, output, complaint } = await tryGit(run, args, input);
   if (exitCode === 0) return output;
-  throw new GitError(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
+  throw gitFailure(run, args, { exitCode, complaint });
 }
 
 /** git could not do its work: the repository is damaged, or not as git wants it. */
 export class GitError extends Error {
   override readonly name = "GitError";
+  /** Undefined when git did not end by itself. */
+  readonly exitCode: number | undefined;
+  /** The disk with the git directory is full. */
+  readonly isForLackOfSpace: boolean;
+
+  constructor(message: string, { exitCode, isForLackOfSpace = false }: GitErrorDetails = {}) {
+    super(message);
+    this.exitCode = exitCode;
+    this.isForLackOfSpace = isForLackOfSpace;
+  }
+}
+
+type GitErrorDetails = { exitCode?: number; isForLackOfSpace?: boolean };
+
+/** The failure of a command, whose complaint may have names of files in it, and so any words. */
+export function gitFailure(
+  { directory }: Pick<GitRun, "directory">,
+  args: readonly string[],
+  { exitCode, complaint }: Pick<Outcome, "exitCode" | "complaint">,
+): GitError {
+  const isForLackOfSpace = speaksOfLackOfSpace(complaint) && isDiskFull(directory);
+  const message = `git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`;
+  return new GitError(message, { exitCode, isForLackOfSpace });
 }
 
 type Outcome = { exitCode: number; output: Uint8Array; complaint: string };
@@ -52,7 +76,7 @@ export async function tryGit(run: GitRun, args: readonly string[], input: GitInp
 /** Runs one and passes on its output as it comes, which may be of any size. Its reader must not let git wait. */
 export async function* streamGit(run: GitRun, args: readonly string[]): AsyncGenerator<Uint8Array, void> {
   const { exitCode, complaint } = yield* printedBy(run, args, "");
-  if (exitCode !== 0) throw new GitError(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
+  if (exitCode !== 0) throw gitFailure(run, args, { exitCode, complaint });
 }
 
 async function* printedBy(

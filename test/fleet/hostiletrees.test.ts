@@ -118,6 +118,47 @@ test.each([
   expect(attempts?.[0]?.error?.message).toMatch(reason);
 });
 
+test.each([
+  ["no space is left on a device", "No space left on device"],
+  ["a signal has ended git", "failed with exit code 143"],
+])("a file whose name says that %s fails its task, and stops no worker", async (_, name) => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const command = `echo x > '${name}' && echo '"${name}" working-tree-encoding=UTF-16' > .gitattributes`;
+  await using server = await startModelServer([call("Bash", { command, description: "Set a trap" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.length, attempts?.[0]?.error?.code]).toEqual(["failed", 1, "patch"]);
+  expect(attempts?.[0]?.error?.message).toContain(name);
+});
+
+test("a repository that hides what every program needs fails its own task, and stops no worker", async () => {
+  await using place = makePlace();
+  const bad = makeRepository(place, { ".koda/config.json": '{"sandbox":{"hide":["/usr","/bin"]}}' }, "bad");
+  await using server = await startModelServer(() => say("Done."));
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo: bad }), taskOf(server, { key: "b" })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { a, b } = await resultsOf(store, batch);
+  expect([a?.state, b?.state]).toEqual(["poison", "done"]);
+  expect(a?.attempts.map(({ exit, error }) => [exit, error?.code])).toEqual([1, 2].map(() => [7, "sandbox"]));
+});
+
+test("a directory of the machine that a task makes unreadable for git fails the task, and stops no worker", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  git(place, place.project, "init", "--quiet");
+  const command = "mkfifo .gitignore && echo b > a.txt";
+  await using server = await startModelServer([call("Bash", { command, description: "Set a trap" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", dir: place.project })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.length, attempts?.[0]?.exit]).toEqual(["failed", 1, 3]);
+  expect(attempts?.[0]?.error).toMatchObject({ code: "patch", message: expect.stringContaining("named pipe") });
+});
+
 test("a task that changes nothing has no patch", async () => {
   await using place = makePlace({ "a.txt": "a\n" });
   const repo = makeRepository(place, { "a.txt": "a\n" });

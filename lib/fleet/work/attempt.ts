@@ -8,7 +8,8 @@ import { type Beginning, beginAttempt } from "./beginning.ts";
 import { Checkpointing } from "./checkpointing.ts";
 import { type ChildEnd, runChild } from "./child.ts";
 import { argumentsFor, assertTaskFlags, limitsFor, promptFor, wantsMore } from "./childline.ts";
-import { AttemptFailure, endOfFailure, kindOfExit } from "./failure.ts";
+import { AttemptFailure, endOfFailure } from "./failure.ts";
+import { judgeEnd } from "./machinefault.ts";
 import { type Masks, masksFor } from "./masks.ts";
 import { workDirectory, type WorkPlace } from "./place.ts";
 import { type PublishTarget, pushBranch, readTarget, runPublishCommand } from "./publish.ts";
@@ -168,11 +169,12 @@ export class TaskAttempt {
       const error = { code: "killed", message: this.#masks.text(failure) };
       return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, place);
     }
-    const { code, message = "", retry_at: retryAt } = end.error ?? {};
+    const { exit, kind, code } = await judgeEnd(end, { ...this.#options, state: place.state });
+    const { message = "", retry_at: retryAt } = end.error ?? {};
     const ended: Ended = {
       ...about,
-      exit: end.exit,
-      kind: isOutOfBudget ? "budget" : kindOfExit(end.exit),
+      exit,
+      kind: isOutOfBudget ? "budget" : kind,
       ...(code !== undefined && { error: { code, message: this.#masks.text(message) } }),
       ...(retryAt !== undefined && { retryAt: Date.parse(retryAt) }),
       result: this.#resultOf(end),
@@ -268,7 +270,7 @@ function patchFailure(error: unknown): AttemptFailure {
 
 /** By a signal for the whole process group, as of Ctrl-C, which may come to git before it comes to koda. */
 function wasInterrupted(error: unknown): boolean {
-  return error instanceof GitError && /exit code (?:129|130|143)\b/.test(error.message);
+  return error instanceof GitError && [129, 130, 143].includes(error.exitCode ?? 0);
 }
 
 const patchLimitMs = 10 * 60_000;

@@ -1,7 +1,7 @@
 import { copyFileSync, lstatSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../../errors.ts";
-import { GitError, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
+import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
 import type { Mirror } from "./mirror.ts";
 
@@ -45,7 +45,7 @@ export class Basis {
     // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
     const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
     if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
-      throw new GitError(`git add failed with exit code ${exitCode}: ${complaint.trim()}`);
+      throw gitFailure(run, addCommand, { exitCode, complaint });
     return textOf(await runGit(run, ["write-tree"]));
   }
 

@@ -95,7 +95,7 @@ async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOption
 
 /** The checkpoint is of no use here. A full disk is something else. */
 function isMisfit(error: unknown): boolean {
-  if (error instanceof GitError) return !/No space left/.test(error.message);
+  if (error instanceof GitError) return !error.isForLackOfSpace;
   if (error instanceof AttemptFailure) return error.code === "repository";
   return error instanceof KodaError && error.code === "store" && !isForLackOfSpace(error);
 }
