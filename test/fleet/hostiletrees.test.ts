@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { existsSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -157,6 +157,21 @@ test("a directory of the machine that a task makes unreadable for git fails the 
   const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
   expect([state, attempts?.length, attempts?.[0]?.exit]).toEqual(["failed", 1, 3]);
   expect(attempts?.[0]?.error).toMatchObject({ code: "patch", message: expect.stringContaining("named pipe") });
+});
+
+test.each(["", "lib"])("the commands of a task in directory '%s' see the tree of no other task", async (dir) => {
+  // Commands have a /tmp of their own.
+  await using place = makePlace({}, "/var/tmp");
+  const repo = makeRepository(place, { "a.txt": "a\n", "lib/b.txt": "b\n" });
+  const look = "cd $(git rev-parse --show-toplevel) && ls -A .. && cat a.txt ../other/a.txt ../.koda/a/record.json";
+  await using server = await startModelServer([call("Bash", { command: look, description: "Look" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, ...(dir !== "" && { dir }) })]);
+  mkdirSync(join(batches(place), batch, "other"), { recursive: true });
+  writeFileSync(join(batches(place), batch, "other/a.txt"), "of another\n");
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a?.state).toBe("done");
+  expect(server.requests[1]?.lines.at(-1)?.text).toMatch(/^stdout:\na\na$/m);
 });
 
 test("a task that changes nothing has no patch", async () => {

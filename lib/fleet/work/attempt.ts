@@ -132,6 +132,8 @@ export class TaskAttempt {
       session: place.session,
       directory: workDirectory(place, task),
       schema: this.#schemaFile(place),
+      place,
+      places: this.#options.directory,
     };
     let grant = this.#claim.grant;
     while (true) {
