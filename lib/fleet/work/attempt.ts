@@ -200,7 +200,10 @@ export class TaskAttempt {
   #resultOf(end: Record<string, unknown>): Record<string, unknown> {
     const { v: _, seq: __, at: ___, type: ____, text, ...result } = end;
     const kept = this.#claim.settings.transcripts === "none" ? result : { ...result, text };
-    return JSON.parse(this.#masks.text(JSON.stringify(kept)));
+    // Value by value: what is masked in a JSON text may be a part of its syntax.
+    return JSON.parse(JSON.stringify(kept), (_, value: unknown) =>
+      typeof value === "string" ? this.#masks.text(value) : value,
+    );
   }
 
   #stopped(): Ended {
