@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { HeldDirectory } from "../../lib/files/held.ts";
+import { removeDirectory } from "../../lib/fleet/work/remove.ts";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -109,4 +111,21 @@ test("read-only directories that a task leaves are removed", async () => {
   const batch = await submit(store, [taskOf(server, { key: "a" })]);
   await workAt(place, store, { batch });
   expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
+});
+
+test("a directory of any depth is removed, without what its links lead to", async () => {
+  await using place = makePlace({ "kept/a.txt": "a\n" });
+  const top = join(place.project, "deep");
+  mkdirSync(top);
+  let held = HeldDirectory.open(top);
+  for (let level = 0; level < 2000; level++) {
+    using above = held;
+    held = above.child("d".repeat(100), { create: true });
+    if (level % 1000 === 0) symlinkSync(join(place.project, "kept"), held.at("link"));
+    above.chmod(0o100);
+  }
+  held[Symbol.dispose]();
+  await removeDirectory(top);
+  expect(readdirSync(place.project)).toEqual(["kept"]);
+  expect(readdirSync(join(place.project, "kept"))).toEqual(["a.txt"]);
 });

@@ -158,8 +158,13 @@ export function leavePlace({ state, root, session }: WorkPlace, { attempt }: Tas
 
 /** Removes the clone and all that koda has kept beside it; a directory of the machine's own stays. */
 export async function removePlace({ root, isOwn, state }: Pick<WorkPlace, "root" | "isOwn" | "state">): Promise<void> {
-  if (!isOwn) await removeDirectory(root);
-  await removeDirectory(state);
+  try {
+    if (!isOwn) await removeDirectory(root);
+    await removeDirectory(state);
+  } catch (error) {
+    // No reason to stop a worker, or not to start one: it is swept later.
+    if (errnoOf(error) === undefined) throw error;
+  }
 }
 
 const stateName = ".koda";
