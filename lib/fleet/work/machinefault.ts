@@ -1,11 +1,7 @@
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { exitByCode } from "../../errors.ts";
 import { isDiskFull } from "../../files/space.ts";
 import { failures, kindOfExit } from "./failure.ts";
-import { removeDirectory } from "./remove.ts";
-import { withoutRuntime } from "./program.ts";
+import { sandboxOn } from "./machinesandbox.ts";
 
 type RunOnMachine = {
   /** The words that start `koda`. */
@@ -26,7 +22,8 @@ export async function judgeEnd(
   machine: RunOnMachine,
 ): Promise<{ exit: number; kind: "exit" | "fault"; code: string | undefined }> {
   const code = error?.code;
-  if (exit === exitByCode.sandbox && (await hasSandbox(machine))) return { exit, kind: "exit", code };
+  // A project may hide what every program needs, and so may the options of a task. Elsewhere nothing does.
+  if (exit === exitByCode.sandbox && (await sandboxOn(machine)) !== undefined) return { exit, kind: "exit", code };
   const isUnreadable = exit === exitByCode.output && error?.message.startsWith(patchProblem) === true;
   if (isUnreadable && !isDiskFull(machine.state)) return { ...failures.patch, code: "patch" };
   return { exit, kind: kindOfExit(exit), code };
@@ -34,20 +31,3 @@ export async function judgeEnd(
 
 /** How `koda exec` says that it could not read the changes. */
 const patchProblem = "Cannot make the patch (--patch): ";
-
-/** A project may hide what every program needs, and so may the options of a task. Elsewhere nothing does. */
-async function hasSandbox({ program, env }: RunOnMachine): Promise<boolean> {
-  const directory = mkdtempSync(join(tmpdir(), "koda-machine-"));
-  try {
-    const child = Bun.spawn([...program, "sandbox", "--cd", directory, "--", "true"], {
-      env: { ...withoutRuntime(env), KODA_STORE: undefined },
-      stdio: ["ignore", "ignore", "ignore"],
-      timeout: checkMs,
-    });
-    return (await child.exited) === 0;
-  } finally {
-    await removeDirectory(directory);
-  }
-}
-
-const checkMs = 30_000;

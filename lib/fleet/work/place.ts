@@ -42,7 +42,7 @@ export type PlaceOptions = {
   env: UserGit["env"];
   signal: AbortSignal;
   /** Commands of every task may change what is in `.git`. */
-  mayWriteGit: boolean;
+  mayWriteGit: boolean | Promise<boolean>;
 };
 
 type NewPlace = { session: string; commit?: string | undefined };
@@ -89,13 +89,14 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   const user = userGit(env);
   const directory = join(state, basisName);
   const { repo } = task;
-  const mayWrite = options.mayWriteGit || task.args.some((arg) => arg.startsWith("--allow-git"));
+  const mayWrite = async () => task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
   if (repo === undefined)
     return await makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
   const place = { user, directory: join(area, stateName, "mirrors", mirrorName(repo)), repo, signal };
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
-  await cloneInto({ user, mirror, revision, repo, root, mayWrite }, signal).catch((error: unknown) => {
+  const clone = { user, mirror, revision, repo, root, mayWrite: await mayWrite() };
+  await cloneInto(clone, signal).catch((error: unknown) => {
     throw cloneFailure(repo, error);
   });
   return await makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
