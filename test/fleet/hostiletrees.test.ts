@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -187,6 +187,40 @@ test("a task that changes nothing has no patch", async () => {
   await workAt(place, store, { batch });
   const results = Object.values(await resultsOf(store, batch));
   expect(results.map(({ state, hasPatch }) => [state, hasPatch])).toEqual(tasks.map(() => ["done", false]));
+});
+
+/** git needs more steps for this pattern and path than there is time. */
+const endless = { path: `${"a/".repeat(60)}b`, attributes: `${"**/a/".repeat(25)}c text\n` };
+
+test("a repository whose attributes keep git busy for ever is an error of the task", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const { path, attributes } = endless;
+  const files = Object.entries({ [path]: "b\n", ".gitattributes": attributes });
+  const lines = files.map(([name, text]) => `M 100644 inline ${name}\ndata ${text.length}\n${text}\n`).join("");
+  const commit = `commit refs/heads/bad\ncommitter A <a@b.c> 0 +0000\ndata 1\nx\n${lines}`;
+  Bun.spawnSync(["git", "fast-import", "--quiet"], { cwd: repo, env: place.env, stdin: Buffer.from(commit) });
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, ref: "bad" })]);
+  expect((await workAt(place, store, { batch, gitLimitMs: 2000 })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["poison", ["repository", "repository"]]);
+  expect(attempts?.[0]?.error?.message).toBe(`Cannot check out "${repo}": git has not done it in 2.0 s`);
+});
+
+test("a task that leaves attributes which keep git busy for ever has failed", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const { path, attributes } = endless;
+  const command = `mkdir -p ${dirname(path)} && echo b > ${path} && echo '${attributes.trim()}' > .gitattributes`;
+  await using server = await startModelServer([call("Bash", { command, description: "Set a trap" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  expect((await workAt(place, store, { batch, gitLimitMs: 1000 })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["failed", ["patch"]]);
+  expect(attempts?.[0]?.error?.message).toBe("The changes cannot be read: git has not done it in 1.0 s");
 });
 
 test("a repository that git refuses to check out is an error of the task, with what git says", async () => {

@@ -10,6 +10,7 @@ import { type ChildEnd, runChild } from "./child.ts";
 import { argumentsFor, assertTaskFlags, limitsFor, promptFor, wantsMore } from "./childline.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { judgeEnd } from "./machinefault.ts";
+import { limited } from "./limited.ts";
 import { type Masks, masksFor } from "./masks.ts";
 import { workDirectory, type WorkPlace } from "./place.ts";
 import { type PublishTarget, pushBranch, readTarget, runPublishCommand } from "./publish.ts";
@@ -67,6 +68,8 @@ export type AttemptOptions = {
   publishCommand?: string | undefined;
   /** The least time between two checkpoints. */
   checkpointMs?: number | undefined;
+  /** The longest that git may work at a tree. */
+  gitLimitMs?: number | undefined;
 };
 
 type Services = AttemptOptions & { logs: LogTransfer; pids: Set<number> };
@@ -101,10 +104,10 @@ export class TaskAttempt {
 
   async #carryOut(): Promise<Ended> {
     const { stop, note, reach } = this.#context;
-    const { store, logs, directory, env, isTaskFlag, mayWriteGit = false } = this.#options;
+    const { store, logs, directory, env, isTaskFlag, mayWriteGit = false, gitLimitMs } = this.#options;
     assertTaskFlags(this.#claim.task.args, isTaskFlag);
     const earlier = () => reach(() => store.checkpoints(this.#claim));
-    const places = { directory, env, signal: stop, mayWriteGit };
+    const places = { directory, env, signal: stop, mayWriteGit, gitLimitMs };
     const beginning = await beginAttempt(this.#claim, { ...places, logs, earlier, note });
     this.place = beginning.place;
     const target = await this.#target(beginning.place);
@@ -221,7 +224,9 @@ export class TaskAttempt {
 
   async #patch(place: WorkPlace): Promise<Uint8Array> {
     // Also of an attempt that ends while the worker is told to stop.
-    const patch = await place.basis?.patch(AbortSignal.timeout(patchLimitMs));
+    const ms = this.#options.gitLimitMs ?? patchLimitMs;
+    const limit = { ms, signal: never, code: "patch", what: "The changes cannot be read" } as const;
+    const patch = await limited(limit, async (signal) => await place.basis?.patch(signal));
     if (patch !== undefined) return this.#masks.patch(patch);
     assertPatchSize(unlessRefused(() => statSync(patchFile(place)).size) ?? 0);
     const written = unlessRefused(() => new Uint8Array(readFileSync(patchFile(place))));
@@ -279,6 +284,8 @@ function wasInterrupted(error: unknown): boolean {
 }
 
 const patchLimitMs = 10 * 60_000;
+
+const never = new AbortController().signal;
 
 /** For a directory that koda did not make: the changes of the run. */
 function patchFile({ state }: WorkPlace): string {

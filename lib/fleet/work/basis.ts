@@ -15,6 +15,8 @@ export class Basis {
   readonly base: string;
   readonly #git: Git;
   readonly #root: string;
+  /** Of the last patch. */
+  #tree: string | undefined;
 
   constructor({ directory, base, git, root }: { directory: string; base: string; git: Git; root: string }) {
     this.directory = directory;
@@ -29,6 +31,7 @@ export class Basis {
    */
   async patch(signal: AbortSignal): Promise<Uint8Array> {
     const tree = await this.writeTree(signal);
+    this.#tree = tree;
     const pieces: Uint8Array[] = [];
     let size = 0;
     for await (const piece of streamGit(this.#run(signal), [...patchCommand, this.base, tree])) {
@@ -57,8 +60,9 @@ export class Basis {
     await runGit(this.#run(signal), ["apply", "--whitespace=nowarn", "--", file]);
   }
 
+  /** Commits what the last patch has, and nothing that has come later. */
   async commit(message: string, author: { name: string; email: string }, signal: AbortSignal): Promise<string> {
-    const tree = await this.writeTree(signal);
+    const tree = this.#tree ?? (await this.writeTree(signal));
     const identity = ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
     const args = [...identity, "commit-tree", tree, "-p", this.base, "-F", "-"];
     return textOf(await runGit(this.#run(signal), args, message));

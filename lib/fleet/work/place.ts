@@ -8,6 +8,7 @@ import { type Basis, makeBasis, openBasis } from "./basis.ts";
 import { cloneInto } from "./clone.ts";
 import { GitError } from "../../git/program.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
+import { limited } from "./limited.ts";
 import { findRevision, mirrorName, openMirror } from "./mirror.ts";
 import { removeDirectory } from "./remove.ts";
 import { type UserGit, userGit, withoutPasswords } from "./usergit.ts";
@@ -43,6 +44,8 @@ export type PlaceOptions = {
   signal: AbortSignal;
   /** Commands of every task may change what is in `.git`. */
   mayWriteGit: boolean | Promise<boolean>;
+  /** The longest that git may work at the tree. */
+  gitLimitMs?: number | undefined;
 };
 
 type NewPlace = { session: string; commit?: string | undefined };
@@ -96,10 +99,16 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
   const clone = { user, mirror, revision, repo, root, mayWrite: await mayWrite() };
-  await cloneInto(clone, signal).catch((error: unknown) => {
+  await limited(checkoutLimit(repo, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
     throw cloneFailure(repo, error);
   });
   return await makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
+}
+
+const longestCheckoutMs = 30 * 60_000;
+
+export function checkoutLimit(repo: string, { signal, gitLimitMs: ms = longestCheckoutMs }: PlaceOptions) {
+  return { ms, signal, code: "repository", what: `Cannot check out "${withoutPasswords(repo)}"` } as const;
 }
 
 /** A tree may have names that git refuses, or that the file system does not take. */
