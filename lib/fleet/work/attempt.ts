@@ -120,7 +120,8 @@ export class TaskAttempt {
     });
     const { child, isOutOfBudget } = await this.#runChildren(beginning, checkpointing);
     const isDone = child.end?.exit === 0;
-    if (!isDone && !this.#isLost()) await checkpointing.finish();
+    if (isDone || this.#isLost()) await checkpointing.stop();
+    else await checkpointing.finish();
     this.isStored = checkpointing.isWhole;
     const end = await this.#endOf(child, isOutOfBudget, beginning.place);
     return isDone && target !== undefined ? await this.#publish(end, target, beginning.place) : end;

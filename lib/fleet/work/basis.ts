@@ -1,4 +1,4 @@
-import { copyFileSync, lstatSync, mkdirSync, readFileSync, utimesSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, lstatSync, mkdirSync, readFileSync, rmSync, utimesSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../../errors.ts";
 import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
@@ -132,6 +132,8 @@ export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Ba
 
 /** As it was made by an earlier attempt. */
 export function openBasis(made: Pick<NewBasis, "directory" | "git" | "root">): Basis {
+  // Of a git that was killed with its worker; nothing works there now.
+  rmSync(join(made.directory, "index.lock"), { force: true });
   return new Basis({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
 }
 

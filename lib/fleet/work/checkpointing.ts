@@ -31,6 +31,7 @@ export class Checkpointing {
   #stored: number;
   #lastAt = performance.now();
   #current: Promise<void> | undefined;
+  readonly #over = new AbortController();
 
   constructor(claim: TaskClaim, options: CheckpointingOptions) {
     this.#claim = claim;
@@ -45,11 +46,19 @@ export class Checkpointing {
     if (!this.#isWanted || this.#current !== undefined || performance.now() - this.#lastAt < checkpointMs) return;
     this.#current = this.#take((ask) => ask())
       // The next one brings what this one has not.
-      .catch((error: unknown) => note(`A checkpoint could not be stored: ${messageOf(error)}`))
+      .catch((error: unknown) => {
+        if (!this.#over.signal.aborted) note(`A checkpoint could not be stored: ${messageOf(error)}`);
+      })
       .finally(() => {
         this.#current = undefined;
         this.#lastAt = performance.now();
       });
+  }
+
+  /** The attempt has ended well. What the last reply began would be in the way of what is done with the tree now. */
+  async stop(): Promise<void> {
+    this.#over.abort();
+    await this.#current;
   }
 
   /** The last one. Without it the next attempt begins where the one before it was. */
@@ -68,7 +77,8 @@ export class Checkpointing {
   }
 
   async #take(reach: <T>(ask: () => Promise<T>) => Promise<T>): Promise<void> {
-    const taken = await takeCheckpoint(this.#options, this.#stored, AbortSignal.timeout(limitMs));
+    const signal = AbortSignal.any([AbortSignal.timeout(limitMs), this.#over.signal]);
+    const taken = await takeCheckpoint(this.#options, this.#stored, signal);
     if (taken === undefined) return;
     const { to, ...checkpoint } = taken;
     if (await reach(() => this.#options.store.checkpoint(this.#claim, checkpoint))) this.#stored = to;
