@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { FleetEvent } from "../../lib/fleet/events.ts";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -116,6 +117,28 @@ test.each([
   const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
   expect([state, attempts?.length, attempts?.[0]?.error?.code]).toEqual(["failed", 1, "patch"]);
   expect(attempts?.[0]?.error?.message).toMatch(reason);
+});
+
+test("a checkpoint that git was killed in does not keep the task from being done", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const bash = (command: string) => call("Bash", { command, description: "Work" });
+  const noted: string[] = [];
+  let isOver = false;
+  await using server = await startModelServer((_, index) => {
+    if (index === 0) return bash("mkfifo .gitignore");
+    // A checkpoint follows a reply.
+    if (noted.length === 0) return bash(`sleep 0.2; echo ${index}`);
+    if (isOver) return say("Done.");
+    isOver = true;
+    return bash("rm .gitignore; echo b > a.txt");
+  });
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  const onEvent = (event: FleetEvent) => event.type === "task.note" && noted.push(event.message);
+  await workAt(place, store, { batch, checkpointMs: 0, onEvent });
+  expect(noted[0]).toContain("named pipe");
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", hasPatch: true });
 });
 
 test.each([

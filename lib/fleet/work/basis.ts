@@ -45,6 +45,8 @@ export class Basis {
   /** The tree as it is now, as an object of git. */
   async writeTree(signal: AbortSignal): Promise<string> {
     const run = this.#run(signal);
+    // Of a git that was killed: there is never more than one at a time.
+    rmSync(join(this.directory, "index.lock"), { force: true });
     // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
     const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
     if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
@@ -132,8 +134,6 @@ export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Ba
 
 /** As it was made by an earlier attempt. */
 export function openBasis(made: Pick<NewBasis, "directory" | "git" | "root">): Basis {
-  // Of a git that was killed with its worker; nothing works there now.
-  rmSync(join(made.directory, "index.lock"), { force: true });
   return new Basis({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
 }
 
