@@ -89,8 +89,8 @@ export class TaskAttempt {
   constructor(claim: TaskClaim, options: Services, context: AttemptContext) {
     this.#claim = claim;
     this.#options = options;
-    this.#context = context;
     this.#masks = masksFor(claim.settings.transcripts, options.env, keyVariables(claim.task.args));
+    this.#context = { ...context, note: (message) => context.note(this.#masks.text(message)) };
   }
 
   async run(): Promise<Ended> {
@@ -195,7 +195,7 @@ export class TaskAttempt {
     } catch (error) {
       if (wasInterrupted(error)) return this.#stopped();
       const failure = patchFailure(error);
-      this.#context.note(this.#masks.text(failure.message));
+      this.#context.note(failure.message);
       return end.exit === 0 ? { ...end, ...this.#failed(failure) } : end;
     }
   }
