@@ -74,6 +74,8 @@ function environment(env: UserGit["env"], { directory }: RemoteRun): Record<stri
     KODA_STORE: undefined,
     GIT_DIR: directory,
     GIT_TERMINAL_PROMPT: "0",
+    // A repository on this machine could name the program that fetches what it lacks.
+    GIT_NO_LAZY_FETCH: "1",
     GCM_INTERACTIVE: "never",
     SSH_ASKPASS_REQUIRE: "never",
     LC_ALL: "C",
