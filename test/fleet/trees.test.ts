@@ -1,11 +1,12 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import type { FleetEvent } from "../../lib/fleet/events.ts";
 import { HeldDirectory } from "../../lib/files/held.ts";
 import { removeDirectory } from "../../lib/fleet/work/remove.ts";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
-import { call, say } from "../support/model-reply.ts";
+import { call, say, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -127,6 +128,30 @@ test("a checkpoint that the last reply has begun is not in the way of the patch"
   const { events } = await workAt(place, store, { batch, checkpointMs: 0 });
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", hasPatch: true });
   expect(events.filter(({ type }) => type === "task.note")).toEqual([]);
+});
+
+test("a task may have the name of anything that koda keeps beside the trees", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const others = ["first", "mirrors", "basis", "record.json"];
+  const [begun, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using server = await startModelServer(({ raw, lines }) => {
+    if (raw.includes("Do first")) return [wait(begun.promise), say("Done.")];
+    if (!raw.includes("Do a") || lines.at(-1)?.role !== "user") return say("Done.");
+    begun.resolve();
+    return [wait(over.promise), call("Write", { path: "b.txt", content: "b\n" })];
+  });
+  await using store = openStoreOf(place);
+  const tasks = [taskOf(server, { key: "a", repo }), ...others.map((key) => taskOf(server, { key }))];
+  const batch = await submit(store, tasks);
+  let ended = 0;
+  const onEvent = ({ type }: FleetEvent) => {
+    if (type === "task.end" && ++ended === others.length) over.resolve();
+  };
+  await workAt(place, store, { batch, jobs: 2, onEvent });
+  const states = Object.entries(await resultsOf(store, batch)).map(([key, { state }]) => `${key} ${state}`);
+  expect(states).toEqual(["a", ...others].map((key) => `${key} done`));
+  expect((await resultsOf(store, batch)).a?.hasPatch).toBe(true);
 });
 
 test("a directory of any depth is removed, without what its links lead to", async () => {

@@ -95,7 +95,7 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   const mayWrite = async () => task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
   if (repo === undefined)
     return await makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
-  const place = { user, directory: join(area, stateName, "mirrors", mirrorName(repo)), repo, signal };
+  const place = { user, directory: join(area, stateName, mirrorsName, mirrorName(repo)), repo, signal };
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
   const clone = { user, mirror, revision, repo, root, mayWrite: await mayWrite() };
@@ -178,6 +178,8 @@ export async function removePlace({ root, isOwn, state }: Pick<WorkPlace, "root"
 }
 
 const stateName = ".koda";
+/** Beside the states of tasks, none of which has such a key. */
+const mirrorsName = "%mirrors";
 const basisName = "basis";
 const recordName = "record.json";
 
@@ -231,7 +233,7 @@ function areaOf(directory: string, batch: string): string {
 export async function sweepPlaces(directory: string, isOpen: (batch: string) => Promise<boolean>): Promise<void> {
   for (const batch of listed(directory)) {
     const area = join(directory, batch);
-    const states = listed(join(area, stateName)).filter((name) => name !== "mirrors");
+    const states = listed(join(area, stateName)).filter((name) => name !== mirrorsName);
     if (states.length === 0 && listed(area).some((name) => name !== stateName)) continue;
     if (await isOpen(batch.replace(/^%2E/, "."))) continue;
     let isUsed = false;
