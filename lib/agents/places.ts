@@ -152,7 +152,9 @@ function fileAt(place: Place, entry: string, { file, request: { root, hide } }: 
   if (path === undefined) return { ...found, problem: whyUnreadable(given) };
   const isOutside = !isBelow(path, root) || !isBelow(directory, root);
   if (scope === "project" && isOutside) return { ...found, problem: linkOut };
-  const isDenied = isInFolded(path, hide) || isInFolded(directory, hide);
+  // A project in a hidden directory was opened as a whole.
+  const hidden = scope === "project" ? hide.filter((each) => !isBelow(root, each)) : hide;
+  const isDenied = isInFolded(path, hidden) || isInFolded(directory, hidden);
   return isDenied ? { ...found, problem: "it is hidden from the run" } : found;
 }
 

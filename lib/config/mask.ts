@@ -1,5 +1,9 @@
-/** API keys as providers write them, also in the half-masked form of their messages: `sk-proj-****abcd`. */
-const keyLike = /\b(?:sk|pk|rk|xai|gsk|fw|tgp|key|AIza)[-_*][\w*.-]{6,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=*-]{6,}/g;
+/**
+ * API keys as providers write them, also in the half-masked form of their messages: `sk-proj-****abcd`. In a JSON text
+ * one may begin after an escaped line feed, whose letter would seem to belong to it, and in a terminal after a colour.
+ */
+const keyLike =
+  /(?:\b|(?<=\\[bfnrt])|(?<=\[[\d;]{0,20}m))(?:sk|pk|rk|xai|gsk|fw|tgp|key|AIza)[-_*][\w*.-]{6,}|\bAIza[\w-]{20,}|\bBearer\s+[\w.~+/=*-]{6,}/g;
 
 export function maskKeys(text: string): string {
   return text.replace(keyLike, "[key]");

@@ -1,8 +1,10 @@
 import type { Subprocess } from "bun";
+import { totalmem } from "node:os";
 import { dirname } from "node:path";
 import { Complaints } from "../system/complaints.ts";
-import { sleepingAt } from "../system/procstat.ts";
+import { memoryOf, sleepingAt } from "../system/procstat.ts";
 import { findProgram, safeSearchPath } from "../files/program.ts";
+import { isDiskFull, speaksOfLackOfSpace } from "../files/space.ts";
 
 /** The git program, as an absolute path. */
 export type Git = string;
@@ -19,6 +21,8 @@ export type GitRun = {
   workTree: string;
   cwd: string;
   signal: AbortSignal;
+  /** In bytes; half of the machine's by default. */
+  mostMemory?: number;
 };
 
 /** Text, or bytes where it has names as git has them. */
@@ -28,12 +32,35 @@ type GitInput = string | Uint8Array;
 export async function runGit(run: GitRun, args: readonly string[], input: GitInput = ""): Promise<Uint8Array> {
   const { exitCode, output, complaint } = await tryGit(run, args, input);
   if (exitCode === 0) return output;
-  throw new GitError(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
+  throw gitFailure(run, args, { exitCode, complaint });
 }
 
 /** git could not do its work: the repository is damaged, or not as git wants it. */
 export class GitError extends Error {
   override readonly name = "GitError";
+  /** Undefined when git did not end by itself. */
+  readonly exitCode: number | undefined;
+  /** The disk with the git directory is full. */
+  readonly isForLackOfSpace: boolean;
+
+  constructor(message: string, { exitCode, isForLackOfSpace = false }: GitErrorDetails = {}) {
+    super(message);
+    this.exitCode = exitCode;
+    this.isForLackOfSpace = isForLackOfSpace;
+  }
+}
+
+type GitErrorDetails = { exitCode?: number; isForLackOfSpace?: boolean };
+
+/** The failure of a command, whose complaint may have names of files in it, and so any words. */
+export function gitFailure(
+  { directory }: Pick<GitRun, "directory">,
+  args: readonly string[],
+  { exitCode, complaint }: Pick<Outcome, "exitCode" | "complaint">,
+): GitError {
+  const isForLackOfSpace = speaksOfLackOfSpace(complaint) && isDiskFull(directory);
+  const message = `git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`;
+  return new GitError(message, { exitCode, isForLackOfSpace });
 }
 
 type Outcome = { exitCode: number; output: Uint8Array; complaint: string };
@@ -52,11 +79,11 @@ export async function tryGit(run: GitRun, args: readonly string[], input: GitInp
 /** Runs one and passes on its output as it comes, which may be of any size. Its reader must not let git wait. */
 export async function* streamGit(run: GitRun, args: readonly string[]): AsyncGenerator<Uint8Array, void> {
   const { exitCode, complaint } = yield* printedBy(run, args, "");
-  if (exitCode !== 0) throw new GitError(`git ${args[0]} failed with exit code ${exitCode}: ${complaint.trim()}`);
+  if (exitCode !== 0) throw gitFailure(run, args, { exitCode, complaint });
 }
 
 async function* printedBy(
-  { git, directory, workTree, cwd, signal }: GitRun,
+  { git, directory, workTree, cwd, signal, mostMemory = halfOfMachine() }: GitRun,
   args: readonly string[],
   input: GitInput,
 ): AsyncGenerator<Uint8Array, Omit<Outcome, "output">> {
@@ -78,11 +105,11 @@ async function* printedBy(
     signal,
   });
   try {
-    using watch = new PipeWatch(child);
+    using watch = new GitWatch(child, mostMemory);
     for await (const piece of child.stdout) yield piece;
     const exitCode = await child.exited;
     signal.throwIfAborted();
-    if (watch.isStuck) throw new GitError(`git ${args[0]} waits for a named pipe, such as a ".gitignore" that is one`);
+    if (watch.fault !== undefined) throw new GitError(`git ${args[0]} ${watch.fault}`);
     return { exitCode, complaint: complaints.text };
   } finally {
     // The reader may have had enough.
@@ -90,18 +117,25 @@ async function* printedBy(
   }
 }
 
+/** A few objects can be a tree of more files than there is memory for, and the kernel might end koda for that. */
+function halfOfMachine(): number {
+  return Math.min(totalmem(), process.constrainedMemory() || Infinity) / 2;
+}
+
 /**
- * Ends a git that does nothing but sleep: it opens a `.gitignore` or `.gitattributes` whatever it is, and a named pipe
- * would hold it, and koda, for ever. While git works it computes or waits for a disk.
+ * Ends a git that takes all memory, or that does nothing but sleep: it opens a `.gitignore` or `.gitattributes`
+ * whatever it is, and a named pipe would hold it, and koda, for ever. While git works it computes or waits for a disk.
  */
-class PipeWatch implements Disposable {
-  isStuck = false;
+class GitWatch implements Disposable {
+  fault: string | undefined;
   readonly #child: Pick<Subprocess, "pid" | "kill">;
+  readonly #mostMemory: number;
   readonly #timer: Timer;
   #sleep: { since: number | undefined; looks: number } = { since: undefined, looks: 0 };
 
-  constructor(child: Pick<Subprocess, "pid" | "kill">) {
+  constructor(child: Pick<Subprocess, "pid" | "kill">, mostMemory: number) {
     this.#child = child;
+    this.#mostMemory = mostMemory;
     this.#timer = setInterval(() => this.#look(), lookMs);
   }
 
@@ -109,8 +143,14 @@ class PipeWatch implements Disposable {
     const since = sleepingAt(this.#child.pid);
     const isSame = since !== undefined && since === this.#sleep.since;
     this.#sleep = { since, looks: isSame ? this.#sleep.looks + 1 : 0 };
-    if (this.#sleep.looks < mostLooks) return;
-    this.isStuck = true;
+    const memory = memoryOf(this.#child.pid) ?? 0;
+    if (memory > this.#mostMemory)
+      this.#end(`needs more than ${Math.floor(this.#mostMemory / 1024 / 1024)} MiB of memory`);
+    else if (this.#sleep.looks >= mostLooks) this.#end('waits for a named pipe, such as a ".gitignore" that is one');
+  }
+
+  #end(fault: string): void {
+    this.fault ??= fault;
     this.#child.kill("SIGKILL");
   }
 

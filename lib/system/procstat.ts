@@ -42,6 +42,13 @@ export function sleepingAt(pid: number): number | undefined {
   return fields[0] === "S" ? Number(fields[14 - 3]) + Number(fields[15 - 3]) : undefined;
 }
 
+/** The bytes that a process has in memory for itself, without the files that are mapped there. */
+export function memoryOf(pid: number): number | undefined {
+  const text = unlessRefused(() => readFileSync(`/proc/${pid}/status`, "utf8"));
+  const [, kibibytes] = /^RssAnon:\s+(\d+) kB$/m.exec(text ?? "") ?? [];
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
+}
+
 /** A process's group, and the group that its terminal is for at this moment. */
 type Terminal = { group: number; inFront: number };
 

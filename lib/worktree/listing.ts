@@ -5,6 +5,7 @@ import type { Copies } from "../files/copies.ts";
 import { isBelow } from "../files/path.ts";
 import type { Git } from "../git/program.ts";
 import type { Policy } from "../sandbox/policy/policy.ts";
+import { isHidden } from "../sandbox/policy/reach.ts";
 import { scopeOf } from "../tools/search/scope.ts";
 import { walkScope } from "../tools/search/walk.ts";
 import { differing, type Differing } from "./differing.ts";
@@ -58,8 +59,10 @@ async function list(
   { listRepository, signal }: { listRepository: ListRepository; signal: AbortSignal },
 ): Promise<ReadonlySet<string>> {
   const { tmp, hide } = project.policy;
-  const closed = [tmp, project.scratch, ...hide];
-  const isOpen = (path: string) => !closed.some((directory) => isBelow(path, directory));
+  const closed = [tmp, project.scratch];
+  const isIn = (path: string, directories: readonly string[]) => directories.some((each) => isBelow(path, each));
+  // The project may lie in a hidden directory.
+  const isOpen = (path: string) => !isIn(path, closed) && !(isIn(path, hide) && isHidden(path, project.policy));
   const files = new Set<string>();
   // A set hands out what is added to it on the way, and each once.
   const bases = new Set(starts);

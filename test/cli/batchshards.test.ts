@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { byKey, runBatch } from "../support/batch.ts";
 import { koda } from "../support/koda.ts";
+import { call, reply, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -31,4 +34,25 @@ test("shards with their results merge to one run", async () => {
   expect((await koda(place, ["batch", "merge", "all", "--format", "csv"])).stdout).toBe(merged.stdout);
   const missing = await koda(place, ["batch", "merge", "s1"]);
   expect([missing.exit, missing.stderr]).toEqual([2, "koda: Cannot merge: shard 2/2 is missing\n"]);
+});
+
+test("results are not written through a link that a task has put in the place of their directory", async () => {
+  await using place = makePlace({ "elsewhere/results.jsonl": "mine\n" });
+  const command = "rm -r out && ln -s elsewhere out && echo linked";
+  const script = [call("Bash", { command, description: "Put a link there" }), say("Done.")];
+  await using server = await startModelServer(script);
+  const { exit, stderr } = await runBatch(place, server, [{ key: "a", dir: "." }], ["--results", "out"]);
+  expect(server.requests[1]?.lines.at(-1)?.text).toContain("linked");
+  expect([exit, stderr]).toEqual([11, expect.stringContaining('Cannot write the results to "out"')]);
+  expect(readFileSync(join(place.project, "elsewhere/results.jsonl"), "utf8")).toBe("mine\n");
+  expect(readdirSync(join(place.project, "elsewhere"))).toEqual(["results.jsonl"]);
+});
+
+test("results merge whatever number of tokens a provider counts", async () => {
+  await using place = makePlace();
+  const most = Number.MAX_SAFE_INTEGER;
+  await using server = await startModelServer(() => reply(say("Done."), { usage: { input: most, output: most } }));
+  const rows = ["a", "b", "c"].map((key) => ({ key }));
+  expect((await runBatch(place, server, rows, ["--results", "all"])).exit).toBe(0);
+  expect((await koda(place, ["batch", "merge", "all", "--format", "csv"])).exit).toBe(0);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { exec } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -57,4 +57,16 @@ test("a hidden file is no source of instructions or ignore rules, whatever leads
   const open = await listed();
   expect(open.sent).toContain("needle-*");
   expect(open.found).toMatch(/needle-1[^]*plain-1/);
+});
+
+test("a project in a hidden directory, which --allow-read opens, has its instructions, skills and changes", async () => {
+  const skill = "---\nname: greet\ndescription: Says hello\n---\nHello";
+  await using place = makePlace({ "AGENTS.md": "Be brief.", ".koda/skills/greet/SKILL.md": skill, "a.txt": "a\n" });
+  await using server = await startModelServer([call("Write", { path: "b.txt", content: "b\n" }), say("Done.")]);
+  const flags = ["--trust-project", "--deny-read", dirname(place.project), "--allow-read", place.project];
+  const { events, end } = await exec(place, server, [...flags, "go"]);
+  expect(server.requests[0]?.raw).toContain("Be brief.");
+  expect(server.requests[0]?.raw).toContain("Says hello");
+  expect(end.files_changed).toBe(1);
+  expect(events.find(({ type }) => type === "diff")).toMatchObject({ files: [{ path: "b.txt" }] });
 });

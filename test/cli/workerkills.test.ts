@@ -112,6 +112,23 @@ test("a disk without space is the machine's fault", async () => {
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "queued", attempts: [{ kind: "returned" }] });
 });
 
+test("where the sandbox cannot protect .git, what a task does there is not in the next clone", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  const command = "for f in $(find .git/objects -type f); do chmod u+w $f && echo x > $f && echo changed; done";
+  await using server = await startModelServer(({ lines }) =>
+    lines.at(-1)?.role === "user" ? call("Bash", { command, description: "Change objects" }) : say("Done."),
+  );
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo }), taskOf(server, { key: "b", repo })]);
+  const script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" worker --json --drain-after 1ms';
+  const { exit, stderr } = await runIn(place, ["unshare", "--map-root-user", "sh", "-c", script, binary]);
+  expect(exit, stderr).toBe(0);
+  expect(server.requests.map(({ lines }) => lines.at(-1)?.text ?? "").join("")).toContain("changed");
+  const { a, b } = await resultsOf(store, batch);
+  expect([a?.state, b?.state]).toEqual(["done", "done"]);
+});
+
 test("a worker that was stopped for longer than its lease changes nothing when it continues", async () => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "one\n" });

@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
-import { existsSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
-import { git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { FleetEvent } from "../../lib/fleet/events.ts";
+import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -118,6 +119,84 @@ test.each([
   expect(attempts?.[0]?.error?.message).toMatch(reason);
 });
 
+test("a checkpoint that git was killed in does not keep the task from being done", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const bash = (command: string) => call("Bash", { command, description: "Work" });
+  const noted: string[] = [];
+  let isOver = false;
+  await using server = await startModelServer((_, index) => {
+    if (index === 0) return bash("mkfifo .gitignore");
+    // A checkpoint follows a reply.
+    if (noted.length === 0) return bash(`sleep 0.2; echo ${index}`);
+    if (isOver) return say("Done.");
+    isOver = true;
+    return bash("rm .gitignore; echo b > a.txt");
+  });
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  const onEvent = (event: FleetEvent) => event.type === "task.note" && noted.push(event.message);
+  await workAt(place, store, { batch, checkpointMs: 0, onEvent });
+  expect(noted[0]).toContain("named pipe");
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", hasPatch: true });
+});
+
+test.each([
+  ["no space is left on a device", "No space left on device"],
+  ["a signal has ended git", "failed with exit code 143"],
+])("a file whose name says that %s fails its task, and stops no worker", async (_, name) => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const command = `echo x > '${name}' && echo '"${name}" working-tree-encoding=UTF-16' > .gitattributes`;
+  await using server = await startModelServer([call("Bash", { command, description: "Set a trap" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.length, attempts?.[0]?.error?.code]).toEqual(["failed", 1, "patch"]);
+  expect(attempts?.[0]?.error?.message).toContain(name);
+});
+
+test("a repository that hides what every program needs fails its own task, and stops no worker", async () => {
+  await using place = makePlace();
+  const bad = makeRepository(place, { ".koda/config.json": '{"sandbox":{"hide":["/usr","/bin"]}}' }, "bad");
+  await using server = await startModelServer(() => say("Done."));
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo: bad }), taskOf(server, { key: "b" })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { a, b } = await resultsOf(store, batch);
+  expect([a?.state, b?.state]).toEqual(["poison", "done"]);
+  expect(a?.attempts.map(({ exit, error }) => [exit, error?.code])).toEqual([1, 2].map(() => [7, "sandbox"]));
+});
+
+test("a directory of the machine that a task makes unreadable for git fails the task, and stops no worker", async () => {
+  await using place = makePlace({ "a.txt": "a\n" });
+  git(place, place.project, "init", "--quiet");
+  const command = "mkfifo .gitignore && echo b > a.txt";
+  await using server = await startModelServer([call("Bash", { command, description: "Set a trap" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", dir: place.project })]);
+  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.length, attempts?.[0]?.exit]).toEqual(["failed", 1, 3]);
+  expect(attempts?.[0]?.error).toMatchObject({ code: "patch", message: expect.stringContaining("named pipe") });
+});
+
+test.each(["", "lib"])("the commands of a task in directory '%s' see the tree of no other task", async (dir) => {
+  // Commands have a /tmp of their own.
+  await using place = makePlace({}, "/var/tmp");
+  const repo = makeRepository(place, { "a.txt": "a\n", "lib/b.txt": "b\n" });
+  const look = "cd $(git rev-parse --show-toplevel) && ls -A .. && cat a.txt ../other/a.txt ../.koda/a/record.json";
+  await using server = await startModelServer([call("Bash", { command: look, description: "Look" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, ...(dir !== "" && { dir }) })]);
+  mkdirSync(join(batches(place), batch, "other"), { recursive: true });
+  writeFileSync(join(batches(place), batch, "other/a.txt"), "of another\n");
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a?.state).toBe("done");
+  expect(server.requests[1]?.lines.at(-1)?.text).toMatch(/^stdout:\na\na$/m);
+});
+
 test("a task that changes nothing has no patch", async () => {
   await using place = makePlace({ "a.txt": "a\n" });
   const repo = makeRepository(place, { "a.txt": "a\n" });
@@ -131,6 +210,40 @@ test("a task that changes nothing has no patch", async () => {
   await workAt(place, store, { batch });
   const results = Object.values(await resultsOf(store, batch));
   expect(results.map(({ state, hasPatch }) => [state, hasPatch])).toEqual(tasks.map(() => ["done", false]));
+});
+
+/** git needs more steps for this pattern and path than there is time. */
+const endless = { path: `${"a/".repeat(60)}b`, attributes: `${"**/a/".repeat(25)}c text\n` };
+
+test("a repository whose attributes keep git busy for ever is an error of the task", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const { path, attributes } = endless;
+  const files = Object.entries({ [path]: "b\n", ".gitattributes": attributes });
+  const lines = files.map(([name, text]) => `M 100644 inline ${name}\ndata ${text.length}\n${text}\n`).join("");
+  const commit = `commit refs/heads/bad\ncommitter A <a@b.c> 0 +0000\ndata 1\nx\n${lines}`;
+  Bun.spawnSync(["git", "fast-import", "--quiet"], { cwd: repo, env: place.env, stdin: Buffer.from(commit) });
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, ref: "bad" })]);
+  expect((await workAt(place, store, { batch, gitLimitMs: 2000 })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["poison", ["repository", "repository"]]);
+  expect(attempts?.[0]?.error?.message).toBe(`Cannot check out "${repo}": git has not done it in 2.0 s`);
+});
+
+test("a task that leaves attributes which keep git busy for ever has failed", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const { path, attributes } = endless;
+  const command = `mkdir -p ${dirname(path)} && echo b > ${path} && echo '${attributes.trim()}' > .gitattributes`;
+  await using server = await startModelServer([call("Bash", { command, description: "Set a trap" }), say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  expect((await workAt(place, store, { batch, gitLimitMs: 1000 })).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+  expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["failed", ["patch"]]);
+  expect(attempts?.[0]?.error?.message).toBe("The changes cannot be read: git has not done it in 1.0 s");
 });
 
 test("a repository that git refuses to check out is an error of the task, with what git says", async () => {

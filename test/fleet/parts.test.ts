@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { linesFrom } from "../../lib/fleet/work/lines.ts";
 import { masksFor } from "../../lib/fleet/work/masks.ts";
 import { limitsFor } from "../../lib/fleet/work/childline.ts";
-import { usualSettings } from "../support/fleetplace.ts";
+import { git, makeRepository, usualSettings } from "../support/fleetplace.ts";
+import { makePlace } from "../support/place.ts";
 
 const streamOf = (chunks: readonly string[]) =>
   new ReadableStream<Uint8Array>({
@@ -28,13 +31,19 @@ for (const [name, chunks, lines] of [
     expect(await Array.fromAsync(linesFrom(streamOf(chunks), 10))).toEqual([...lines]);
   });
 
-const env = { MY_TOKEN: 'va"lue-of-it', SHORT_KEY: "none", HOME: "/home/someone", OTHER: "of-an-endpoint" };
+const hard = { A_PASSWORD: "schlüsselwort", PEM_KEY: "the-first-line-of-it\n  second-line-of-it\n}\n" };
+const env = { MY_TOKEN: 'va"lue-of-it', SHORT_KEY: "none", HOME: "/home/someone", OTHER: "of-an-endpoint", ...hard };
 
 for (const [kind, text, masked] of [
   ["redacted", JSON.stringify({ text: 'is va"lue-of-it' }), '{"text":"is [key]"}'],
   ["redacted", "none in /home/someone, sk-proj-abcdefgh", "none in /home/someone, [key]"],
   ["full", 'va"lue-of-it, sk-proj-abcdefgh', "[key], sk-proj-abcdefgh"],
   ["redacted", "of-an-endpoint", "[key]"],
+  ["redacted", JSON.stringify(JSON.stringify("\nsk-proj-abcdefgh")), String.raw`"\"\\n[key]\""`],
+  ["redacted", "\u001b[31msk-proj-abcdefgh", "\u001b[31m[key]"],
+  ["full", JSON.stringify(JSON.stringify('va"lue-of-it')), String.raw`"\"[key]\""`],
+  ["full", Buffer.from("schlüsselwort").toString("latin1"), "[key]"],
+  ["full", "of several lines: second-line-of-it", "of several lines: [key]"],
 ] as const)
   test(`transcripts that are ${kind} have ${masked} for ${text}`, () => {
     expect(masksFor(kind, env, ["OTHER"]).text(text)).toBe(masked);
@@ -48,6 +57,27 @@ test("only lines that a patch adds are masked, whatever bytes are in it", () => 
   ]);
   const masked = masksFor(usualSettings.transcripts, env).patch(patch);
   expect(Buffer.from(masked).toString("latin1")).toBe('-va"lue-of-it\n+ [key] \xff\0\n');
+});
+
+test("a patch can be applied although a secret is the name of a file, and has no line of a longer one", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "old-of-an-endpoint": "a\n" });
+  const { PEM_KEY, MY_TOKEN } = env;
+  for (const [name, text] of [
+    ["new-of-an-endpoint", PEM_KEY],
+    ["old-of-an-endpoint", "b\n"],
+    [MY_TOKEN, "c\n"],
+    ["of-an-endpoint.bin", "\0"],
+  ] as const)
+    writeFileSync(join(repo, name), text);
+  git(place, repo, "add", "--all");
+  const patch = git(place, repo, "diff", "--binary", "--no-renames", "--cached");
+  const masked = Buffer.from(masksFor("full", env, ["OTHER"]).patch(Buffer.from(patch))).toString();
+  git(place, repo, "reset", "--quiet", "--hard");
+  writeFileSync(join(place.home, "masked.patch"), masked);
+  git(place, repo, "apply", join(place.home, "masked.patch"));
+  expect(readdirSync(repo).toSorted()).toEqual([".git", "[key]", "[key].bin", "new-[key]", "old-of-an-endpoint"]);
+  expect(readFileSync(join(repo, "new-[key]"), "utf8")).toBe("[key]\n  [key]\n}\n");
 });
 
 for (const [task, grant, spent, limits] of [

@@ -125,3 +125,14 @@ test("no hook runs, neither of the work tree nor of the user's own git", async (
   expect(existsSync(join(place.home, "ran")) ? readFileSync(join(place.home, "ran"), "utf8") : "").toBe("");
   expect(git(place, task.repo, "log", "-1", "--format=%an %ae", "koda/a")).toBe("Ada a@b.c\n");
 });
+
+test("a server that says that its disk is full fails the task, and stops no worker", async () => {
+  await using task = await published((_, index) => change[index % 2]);
+  const hook = join(task.repo, "hooks/pre-receive");
+  writeFileSync(hook, "#!/bin/sh\necho 'fatal: write error: No space left on device' >&2; exit 1\n");
+  chmodSync(hook, 0o755);
+  expect((await task.work()).end.exit).toBe(0);
+  const { state, attempts } = (await resultsOf(task.store, task.batch)).a ?? {};
+  expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["poison", ["publish", "publish"]]);
+  expect(attempts?.[0]?.error?.message).toContain("No space left on device");
+});

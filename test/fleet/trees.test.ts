@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { makeBasis } from "../../lib/fleet/work/basis.ts";
+import type { FleetEvent } from "../../lib/fleet/events.ts";
+import { HeldDirectory } from "../../lib/files/held.ts";
+import { removeDirectory } from "../../lib/fleet/work/remove.ts";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
-import { call, say } from "../support/model-reply.ts";
+import { call, say, wait } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -100,18 +102,6 @@ test("filters and settings of a repository run nothing", async () => {
   expect(existsSync(join(run.repo, "..", "ran"))).toBe(false);
 });
 
-test("a patch can be asked for while another one is made, and after a git that was killed", async () => {
-  await using place = makePlace(Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`${at}.txt`, `${at}\n`])));
-  const directory = join(place.home, "basis");
-  const { signal } = new AbortController();
-  const made = { directory, git: Bun.which("git") ?? "git", root: place.project, mirror: undefined, commit: undefined };
-  const basis = await makeBasis(made, signal);
-  writeFileSync(join(directory, "index.lock"), "");
-  const patches = await Promise.all(Array.from({ length: 4 }, () => basis.patch(signal)));
-  const names = patches.map((patch) => new TextDecoder().decode(patch).match(/^diff --git /gm)?.length);
-  expect(names).toEqual([50, 50, 50, 50]);
-});
-
 test("read-only directories that a task leaves are removed", async () => {
   await using place = makePlace();
   await using server = await startModelServer([
@@ -122,4 +112,61 @@ test("read-only directories that a task leaves are removed", async () => {
   const batch = await submit(store, [taskOf(server, { key: "a" })]);
   await workAt(place, store, { batch });
   expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
+});
+
+test("a checkpoint that the last reply has begun is not in the way of the patch", async () => {
+  await using place = makePlace();
+  // git needs longer for these than koda exec for its end.
+  const command = "mkdir d && cd d && for i in $(seq 8000); do echo $i > f$i; done";
+  await using server = await startModelServer([
+    call("Bash", { command, description: "Make files" }),
+    call("Glob", { pattern: "f1" }),
+    say("Done."),
+  ]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })]);
+  const { events } = await workAt(place, store, { batch, checkpointMs: 0 });
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", hasPatch: true });
+  expect(events.filter(({ type }) => type === "task.note")).toEqual([]);
+});
+
+test("a task may have the name of anything that koda keeps beside the trees", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n" });
+  const others = ["first", "mirrors", "basis", "record.json"];
+  const [begun, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using server = await startModelServer(({ raw, lines }) => {
+    if (raw.includes("Do first")) return [wait(begun.promise), say("Done.")];
+    if (!raw.includes("Do a") || lines.at(-1)?.role !== "user") return say("Done.");
+    begun.resolve();
+    return [wait(over.promise), call("Write", { path: "b.txt", content: "b\n" })];
+  });
+  await using store = openStoreOf(place);
+  const tasks = [taskOf(server, { key: "a", repo }), ...others.map((key) => taskOf(server, { key }))];
+  const batch = await submit(store, tasks);
+  let ended = 0;
+  const onEvent = ({ type }: FleetEvent) => {
+    if (type === "task.end" && ++ended === others.length) over.resolve();
+  };
+  await workAt(place, store, { batch, jobs: 2, onEvent });
+  const states = Object.entries(await resultsOf(store, batch)).map(([key, { state }]) => `${key} ${state}`);
+  expect(states).toEqual(["a", ...others].map((key) => `${key} done`));
+  expect((await resultsOf(store, batch)).a?.hasPatch).toBe(true);
+});
+
+test("a directory of any depth is removed, without what its links lead to", async () => {
+  await using place = makePlace({ "kept/a.txt": "a\n" });
+  const top = join(place.project, "deep");
+  mkdirSync(top);
+  let held = HeldDirectory.open(top);
+  for (let level = 0; level < 2000; level++) {
+    using above = held;
+    held = above.child("d".repeat(100), { create: true });
+    if (level % 1000 === 0) symlinkSync(join(place.project, "kept"), held.at("link"));
+    above.chmod(0o100);
+  }
+  held[Symbol.dispose]();
+  await removeDirectory(top);
+  expect(readdirSync(place.project)).toEqual(["kept"]);
+  expect(readdirSync(join(place.project, "kept"))).toEqual(["a.txt"]);
 });

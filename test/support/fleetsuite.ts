@@ -274,6 +274,17 @@ export function describeFleetStore(
       expect(keys.indexOf(one)).toBeLessThan(keys.indexOf(two));
     });
 
+    test("what is said of an end may have any characters", async () => {
+      const batch = await submit([task("a")]);
+      const who = worker();
+      const claim = await claimed(batch, who);
+      const message = "zero \0, escape \u001b[31m, half \ud800";
+      await store.leave(who, message);
+      expect((await store.overview(batch)).workers[0]?.left).toStartWith("zero , escape [31m, half ");
+      await store.end(claim, { ...exit(3), error: { code: "a", message } });
+      expect((await resultsOf(store, batch))[0]?.attempts[0]?.error?.message).toStartWith("zero \0, escape \u001b[31m");
+    });
+
     test("results come in the order of the list with everything that attempts have left", async () => {
       const tasks = Array.from({ length: 450 }, (_, at) => task(`t${at}`));
       const batch = await submit(tasks);

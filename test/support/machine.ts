@@ -21,6 +21,7 @@ type Choice = {
   drainAfterMs?: number;
   keepTrees?: boolean;
   publishCommand?: string;
+  gitLimitMs?: number;
   onEvent?: (event: FleetEvent) => void;
 };
 
@@ -28,7 +29,7 @@ type Choice = {
 export async function workAt(place: Place, store: FleetStore, choice: Choice = {}) {
   const { signal = new AbortController().signal, batch, jobs = 1, patienceMs, once, drainAfterMs } = choice;
   mkdirSync(dirname(database(place)), { recursive: true });
-  const { checkpointMs, keepTrees, publishCommand } = choice;
+  const { checkpointMs, keepTrees, publishCommand, gitLimitMs } = choice;
   using attempts = new Attempts({
     store,
     database: database(place),
@@ -39,6 +40,7 @@ export async function workAt(place: Place, store: FleetStore, choice: Choice = {
     checkpointMs,
     keepTrees,
     publishCommand,
+    gitLimitMs,
   });
   const events: FleetEvent[] = [];
   const note = (event: FleetEvent) => {

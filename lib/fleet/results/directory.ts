@@ -58,7 +58,8 @@ export function beginResults(path: string): void {
 /** Writes a directory with the results; `batch.json`, which comes last, says that it is whole. */
 export async function writeResults(path: string, heading: ResultsHeading, results: ResultSet): Promise<void> {
   try {
-    await writeRows(path, results.rows());
+    using directory = heldAt(path);
+    await writeRows(directory, results.rows());
     await writePatches(join(path, patchesName), results);
     put(path, headingName, `${JSON.stringify(heading, undefined, 2)}\n`);
   } catch (error) {
@@ -66,19 +67,24 @@ export async function writeResults(path: string, heading: ResultsHeading, result
   }
 }
 
+/** Not through a symlink: a task that worked in the current directory may have put it there. */
+function heldAt(path: string): HeldDirectory {
+  return HeldDirectory.open(resolve(path));
+}
+
 /** Replaces a file of the directory, whatever has the name now. */
 function put(path: string, name: string, content: string | Uint8Array): void {
-  using directory = HeldDirectory.open(resolve(path));
+  using directory = heldAt(path);
   putFile({ directory, name }, Buffer.from(content), { mode: 0o666 });
 }
 
 /** Writes results.jsonl. */
-export async function writeRows(path: string, rows: AsyncIterable<ResultRow>): Promise<void> {
-  const temporary = join(path, temporaryName());
+export async function writeRows(directory: HeldDirectory, rows: AsyncIterable<ResultRow>): Promise<void> {
+  const temporary = directory.at(temporaryName());
   const descriptor = openSync(temporary, "wx", 0o666);
   try {
     for await (const row of rows) writeWhole(descriptor, `${JSON.stringify(row)}\n`);
-    renameSync(temporary, join(path, rowsName));
+    renameSync(temporary, directory.at(rowsName));
   } finally {
     closeSync(descriptor);
     rmSync(temporary, { force: true });

@@ -1,3 +1,5 @@
+import { realpathSync } from "node:fs";
+import { HeldDirectory } from "../../files/held.ts";
 import type { FleetStore } from "../store.ts";
 import { readRows, writeRows } from "./directory.ts";
 import type { ResultSet } from "./resultset.ts";
@@ -19,6 +21,7 @@ export async function storedResults(store: Results, batch: string, scratch: stri
       yield row;
     }
   };
-  await writeRows(scratch, rows());
+  using directory = HeldDirectory.open(realpathSync(scratch));
+  await writeRows(directory, rows());
   return { name: batch, tally, rows: () => readRows(scratch), patch: (key) => store.patch(batch, key) };
 }

@@ -1,3 +1,4 @@
+import { visible } from "../../visible.ts";
 import type { FleetDatabase } from "./database.ts";
 import type { TaskQueue } from "./queue.ts";
 import { first } from "./rows.ts";
@@ -32,7 +33,8 @@ export async function noteWorker(database: FleetDatabase, worker: WorkerIdentity
   await database.all(
     `INSERT INTO batch_worker (id, host, pid, version, seen_at, left_because) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (id) DO UPDATE SET seen_at = $5, left_because = COALESCE($6, batch_worker.left_because)`,
-    [id, host, pid, version, Date.now(), left ?? null],
+    // A provider may have said it, and PostgreSQL takes no text with a zero byte.
+    [id, host, pid, version, Date.now(), left === undefined ? null : visible(left)],
   );
 }
 

@@ -10,7 +10,8 @@ export function areaOf(directory: string, batch: string): string {
 }
 
 const ownName = ".koda";
-const mirrorsName = "mirrors";
+/** Beside the states of tasks, none of which has such a key. */
+const mirrorsName = "%mirrors";
 
 /** koda's own files about a work tree, where commands cannot write. */
 export function stateDirectory(area: string, name: string): string {

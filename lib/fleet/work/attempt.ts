@@ -4,7 +4,8 @@ import { changesOf, wasInterrupted } from "./changes.ts";
 import { Checkpointing } from "./checkpointing.ts";
 import type { ChildEnd } from "./child.ts";
 import { assertTaskFlags, variablesWithKeys } from "./childline.ts";
-import { AttemptFailure, endOfFailure, kindOfExit } from "./failure.ts";
+import { AttemptFailure, endOfFailure } from "./failure.ts";
+import { judgeEnd } from "./machinefault.ts";
 import { type Masks, masksFor } from "./masks.ts";
 import type { WorkPlace } from "./place.ts";
 import { type PublishTarget, pushBranch, readTarget, runPublishCommand } from "./publish.ts";
@@ -28,8 +29,8 @@ export class TaskAttempt {
   constructor(claim: TaskClaim, options: AttemptServices, context: AttemptContext) {
     this.#claim = claim;
     this.#options = options;
-    this.#context = context;
     this.#masks = masksFor(claim.settings.transcripts, options.env, variablesWithKeys(claim.task.args));
+    this.#context = { ...context, note: (message) => context.note(this.#masks.text(message)) };
   }
 
   async run(): Promise<Ended> {
@@ -43,10 +44,10 @@ export class TaskAttempt {
 
   async #carryOut(): Promise<Ended> {
     const { stop, note, reach } = this.#context;
-    const { store, logs, directory, env, isTaskFlag, mayWriteGit = false } = this.#options;
+    const { store, logs, directory, env, isTaskFlag, mayWriteGit = false, gitLimitMs } = this.#options;
     assertTaskFlags(this.#claim.task.args, isTaskFlag);
     const earlier = () => reach(() => store.checkpoints(this.#claim));
-    const places = { directory, env, signal: stop, mayWriteGit };
+    const places = { directory, env, signal: stop, mayWriteGit, gitLimitMs };
     const beginning = await beginAttempt(this.#claim, { ...places, logs, earlier, note });
     this.place = beginning.place;
     const target = await this.#target(beginning.place);
@@ -86,11 +87,12 @@ export class TaskAttempt {
       const error = { code: "killed", message: this.#masks.text(failure) };
       return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, place);
     }
-    const { code, message = "", retry_at: retryAt } = end.error ?? {};
+    const { exit, kind, code } = await judgeEnd(end, { ...this.#options, state: place.state });
+    const { message = "", retry_at: retryAt } = end.error ?? {};
     const ended: Ended = {
       ...about,
-      exit: end.exit,
-      kind: isOutOfBudget ? "budget" : kindOfExit(end.exit),
+      exit,
+      kind: isOutOfBudget ? "budget" : kind,
       ...(code !== undefined && { error: { code, message: this.#masks.text(message) } }),
       ...(retryAt !== undefined && { retryAt: Date.parse(retryAt) }),
       result: this.#resultOf(end, place),
@@ -101,11 +103,11 @@ export class TaskAttempt {
   /** Without the changes nothing is done; an attempt that has failed keeps its own reason. */
   async #withPatch(end: Ended, place: WorkPlace): Promise<Ended> {
     try {
-      return { ...end, patch: this.#masks.patch(await changesOf(place)) };
+      return { ...end, patch: this.#masks.patch(await changesOf(place, this.#options.gitLimitMs)) };
     } catch (error) {
       if (wasInterrupted(error)) return this.#stopped();
       if (!(error instanceof AttemptFailure)) throw error;
-      this.#context.note(this.#masks.text(error.message));
+      this.#context.note(error.message);
       return end.exit === 0 ? { ...end, ...this.#failed(error) } : end;
     }
   }
@@ -119,7 +121,10 @@ export class TaskAttempt {
       // The command line works in the tree, which is removed when the task is settled.
       ...((isOwn || this.#options.keepTrees) && { resume }),
     };
-    return JSON.parse(this.#masks.text(JSON.stringify(kept)));
+    // Value by value: what is masked in a JSON text may be a part of its syntax.
+    return JSON.parse(JSON.stringify(kept), (_, value: unknown) =>
+      typeof value === "string" ? this.#masks.text(value) : value,
+    );
   }
 
   #stopped(): Ended {

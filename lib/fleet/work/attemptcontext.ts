@@ -45,13 +45,15 @@ export type AttemptOptions = {
   /** The flags of `koda exec` that a task may have. Some of the others run commands outside of the sandbox. */
   isTaskFlag(name: string): boolean;
   /** Commands may change what is in `.git`: by a flag for every task, or by the user's configuration. */
-  mayWriteGit?: boolean | undefined;
+  mayWriteGit?: boolean | Promise<boolean> | undefined;
   /** Flags of `koda exec` for every task, which only the worker's own user may give. */
   flags?: readonly string[] | undefined;
   /** Run by the shell after a push. */
   publishCommand?: string | undefined;
   /** The least time between two checkpoints. */
   checkpointMs?: number | undefined;
+  /** The longest that git may work at a tree. */
+  gitLimitMs?: number | undefined;
 };
 
 /** With what the attempts of a worker share. */

@@ -2,6 +2,7 @@ import { LogTransfer } from "../../session/transfer.ts";
 import { sendSignal } from "../../system/kill.ts";
 import { TaskAttempt } from "./attempt.ts";
 import type { AttemptContext, AttemptOptions } from "./attemptcontext.ts";
+import { protectsGit } from "./machinesandbox.ts";
 import { leavePlace, removePlace, type WorkPlace } from "./place.ts";
 import type { AttemptEnd, Settled, TaskClaim } from "../store.ts";
 
@@ -13,6 +14,8 @@ export class Attempts implements Disposable {
   readonly #pids = new Set<number>();
   /** Those of attempts that are not settled; `isStored`: a later one can go on without the place. */
   readonly #places = new Map<TaskClaim, { place: WorkPlace; isStored: boolean }>();
+  /** Asked once, and while the first repository is fetched. */
+  #isGitOpen: Promise<boolean> | undefined;
 
   constructor(options: AttemptOptions) {
     this.#options = options;
@@ -21,10 +24,22 @@ export class Attempts implements Disposable {
 
   async run(claim: TaskClaim, context: AttemptContext): Promise<AttemptEnd> {
     const startedAt = performance.now();
-    const attempt = new TaskAttempt(claim, { ...this.#options, logs: this.#logs, pids: this.#pids }, context);
+    const mayWriteGit = claim.task.repo === undefined ? false : this.#mayWriteGit();
+    const options = { ...this.#options, mayWriteGit, logs: this.#logs, pids: this.#pids };
+    const attempt = new TaskAttempt(claim, options, context);
     const end = await attempt.run();
     if (attempt.place !== undefined) this.#places.set(claim, { place: attempt.place, isStored: attempt.isStored });
     return { ...end, durationMs: Math.round(performance.now() - startedAt) };
+  }
+
+  #mayWriteGit(): boolean | Promise<boolean> {
+    if (this.#options.mayWriteGit === true) return true;
+    const ask = () =>
+      protectsGit(this.#options).then(
+        (isProtected) => !isProtected,
+        () => true,
+      );
+    return (this.#isGitOpen ??= ask());
   }
 
   /** For a process that exits at once. */

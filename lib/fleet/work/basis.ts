@@ -1,8 +1,7 @@
 import { copyFileSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SerialQueue } from "../../async/serialqueue.ts";
 import { errnoOf } from "../../errors.ts";
-import { GitError, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
+import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
 import type { Mirror } from "./mirror.ts";
 
@@ -16,8 +15,8 @@ export class Basis {
   readonly base: string;
   readonly #git: Git;
   readonly #root: string;
-  /** git refuses to use an index that another git is writing: a checkpoint may be under way when the run ends. */
-  readonly #index = new SerialQueue();
+  /** Of the last patch. */
+  #tree: string | undefined;
 
   constructor({ directory, base, git, root }: { directory: string; base: string; git: Git; root: string }) {
     this.directory = directory;
@@ -32,6 +31,7 @@ export class Basis {
    */
   async patch(signal: AbortSignal): Promise<Uint8Array> {
     const tree = await this.writeTree(signal);
+    this.#tree = tree;
     const pieces: Uint8Array[] = [];
     let size = 0;
     for await (const piece of streamGit(this.#run(signal), [...patchCommand, this.base, tree])) {
@@ -44,17 +44,13 @@ export class Basis {
 
   /** The tree as it is now, as an object of git. */
   async writeTree(signal: AbortSignal): Promise<string> {
-    return await this.#index.run(() => this.#writeTree(signal));
-  }
-
-  async #writeTree(signal: AbortSignal): Promise<string> {
     const run = this.#run(signal);
-    // Left by a git that was killed, perhaps with its worker.
+    // Of a git that was killed: there is never more than one at a time.
     rmSync(join(this.directory, "index.lock"), { force: true });
     // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
     const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
     if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
-      throw new GitError(`git add failed with exit code ${exitCode}: ${complaint.trim()}`);
+      throw gitFailure(run, addCommand, { exitCode, complaint });
     return textOf(await runGit(run, ["write-tree"]));
   }
 
@@ -66,8 +62,9 @@ export class Basis {
     await runGit(this.#run(signal), ["apply", "--whitespace=nowarn", "--", file]);
   }
 
+  /** Commits what the last patch has, and nothing that has come later. */
   async commit(message: string, author: { name: string; email: string }, signal: AbortSignal): Promise<string> {
-    const tree = await this.writeTree(signal);
+    const tree = this.#tree ?? (await this.writeTree(signal));
     const identity = ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
     const args = [...identity, "commit-tree", tree, "-p", this.base, "-F", "-"];
     return textOf(await runGit(this.#run(signal), args, message));

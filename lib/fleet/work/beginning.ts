@@ -5,7 +5,16 @@ import { isForLackOfSpace } from "../../session/database.ts";
 import type { LoggedState, LogTransfer } from "../../session/transfer.ts";
 import { type Chain, chainOf } from "./checkpoint.ts";
 import { AttemptFailure } from "./failure.ts";
-import { leftPlace, makePlace, type PlaceOptions, removePlace, takePlace, type WorkPlace } from "./place.ts";
+import { limited } from "./limited.ts";
+import {
+  checkoutLimit,
+  leftPlace,
+  makePlace,
+  type PlaceOptions,
+  removePlace,
+  takePlace,
+  type WorkPlace,
+} from "./place.ts";
 import type { Checkpoint, TaskClaim } from "../store.ts";
 
 /** The state in which an attempt begins. */
@@ -82,7 +91,8 @@ async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOption
   const session = isHere ? chain.session : freeSession(claim, options.logs);
   const place = await makePlace(claim, { session, commit: chain.base }, options);
   try {
-    await place.basis?.apply(chain.patch, options.signal);
+    const limit = checkoutLimit(claim.task.repo ?? "", options);
+    await limited(limit, async (signal) => await place.basis?.apply(chain.patch, signal));
     // A transaction of the store's own connection to the same database would wait for this one, and this one for it.
     await setImmediate();
     if (!isHere) options.logs.write(session, chain.parts);
@@ -95,7 +105,7 @@ async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOption
 
 /** The checkpoint is of no use here. A full disk is something else. */
 function isMisfit(error: unknown): boolean {
-  if (error instanceof GitError) return !/No space left/.test(error.message);
+  if (error instanceof GitError) return !error.isForLackOfSpace;
   if (error instanceof AttemptFailure) return error.code === "repository";
   return error instanceof KodaError && error.code === "store" && !isForLackOfSpace(error);
 }

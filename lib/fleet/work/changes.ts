@@ -3,15 +3,19 @@ import { join } from "node:path";
 import { GitError } from "../../git/program.ts";
 import { assertPatchSize } from "./basis.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
+import { limited } from "./limited.ts";
 import type { WorkPlace } from "./place.ts";
 
-const limitMs = 10 * 60_000;
+const longestMs = 10 * 60_000;
+
+const never = new AbortController().signal;
 
 /** The changes of a place, for `git apply`. Throws an AttemptFailure when they cannot be had. */
-export async function changesOf(place: WorkPlace): Promise<Uint8Array> {
+export async function changesOf(place: WorkPlace, ms = longestMs): Promise<Uint8Array> {
+  // Also of an attempt that ends while the worker is told to stop.
+  const limit = { ms, signal: never, code: "patch", what: "The changes cannot be read" } as const;
   try {
-    // Also of an attempt that ends while the worker is told to stop.
-    return (await place.basis?.patch(AbortSignal.timeout(limitMs))) ?? changesOfRuns(place);
+    return (await limited(limit, async (signal) => await place.basis?.patch(signal))) ?? changesOfRuns(place);
   } catch (error) {
     throw failureOf(error);
   }
@@ -42,5 +46,5 @@ function failureOf(error: unknown): unknown {
 
 /** By a signal for the whole process group, as of Ctrl-C, which may come to git before it comes to koda. */
 export function wasInterrupted(error: unknown): boolean {
-  return error instanceof GitError && /exit code (?:129|130|143)\b/.test(error.message);
+  return error instanceof GitError && [129, 130, 143].includes(error.exitCode ?? 0);
 }

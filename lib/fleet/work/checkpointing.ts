@@ -32,6 +32,7 @@ export class Checkpointing implements AsyncDisposable {
   #lastAt = performance.now();
   #current: Promise<void> | undefined;
   #complaint = "";
+  readonly #over = new AbortController();
 
   constructor(claim: TaskClaim, options: CheckpointingOptions) {
     this.#claim = claim;
@@ -46,7 +47,9 @@ export class Checkpointing implements AsyncDisposable {
     if (!this.#isWanted || this.#current !== undefined || performance.now() - this.#lastAt < checkpointMs) return;
     this.#current = this.#take((ask) => ask())
       // The next one brings what this one has not.
-      .catch((error: unknown) => this.#complain(`A checkpoint could not be stored: ${messageOf(error)}`))
+      .catch((error: unknown) => {
+        if (!this.#over.signal.aborted) this.#complain(`A checkpoint could not be stored: ${messageOf(error)}`);
+      })
       .finally(() => {
         this.#current = undefined;
         this.#lastAt = performance.now();
@@ -73,13 +76,15 @@ export class Checkpointing implements AsyncDisposable {
     this.#complaint = message;
   }
 
-  /** Waits for the one that is being taken: what it says belongs to the attempt. */
+  /** Ends the one that the last reply began: it would be in the way of what is done with the tree now. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort();
     await this.#current;
   }
 
   async #take(reach: <T>(ask: () => Promise<T>) => Promise<T>): Promise<void> {
-    const taken = await takeCheckpoint(this.#options, this.#stored, AbortSignal.timeout(limitMs));
+    const signal = AbortSignal.any([AbortSignal.timeout(limitMs), this.#over.signal]);
+    const taken = await takeCheckpoint(this.#options, this.#stored, signal);
     if (taken === undefined) return;
     const { to, ...checkpoint } = taken;
     if (await reach(() => this.#options.store.checkpoint(this.#claim, checkpoint))) this.#stored = to;

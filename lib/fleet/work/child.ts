@@ -101,8 +101,11 @@ function spentBy(tokens: number, costUsd: number | undefined, before: Spending):
 }
 
 function tokensOf({ input, output }: { input: number | null; output: number | null }): number {
-  return (input ?? 0) + (output ?? 0);
+  return Math.min((input ?? 0) + (output ?? 0), mostTokens);
 }
+
+/** No provider counts as many, but one may say so: the sums of a batch have to stay exact. */
+const mostTokens = 1e12;
 
 function failureOf(
   { signalCode, exitCode }: { signalCode: string | number | null; exitCode: number | null },

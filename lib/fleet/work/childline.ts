@@ -1,6 +1,10 @@
+import { realpathSync } from "node:fs";
+import { unlessRefused } from "../../errors.ts";
+import { isBelow } from "../../files/path.ts";
 import type { ChildEnd } from "./child.ts";
 import type { Beginning } from "./beginning.ts";
 import { AttemptFailure } from "./failure.ts";
+import type { WorkPlace } from "./place.ts";
 import type { Spending } from "../store.ts";
 import type { FleetTask } from "../task.ts";
 
@@ -13,13 +17,18 @@ type ChildLine = {
   schema: string | undefined;
   /** A file for the changes of the run. */
   patch: string | undefined;
+  place: Pick<WorkPlace, "root" | "isOwn">;
+  /** The directory with the places of all tasks. */
+  places: string;
 };
 
 /** The arguments of `koda exec --json`. */
-export function argumentsFor({ task, session, directory, how, limits, schema, patch }: ChildLine): string[] {
+export function argumentsFor(line: ChildLine): string[] {
+  const { task, session, directory, how, limits, schema, patch } = line;
   const { costUsd, tokens } = limits;
   return [
     ...task.args,
+    ...secluding(line),
     "--cd",
     directory,
     ...(schema === undefined ? [] : ["--output-schema", schema]),
@@ -28,6 +37,16 @@ export function argumentsFor({ task, session, directory, how, limits, schema, pa
     ...(tokens === undefined ? [] : ["--max-tokens", String(tokens.most)]),
     ...(how === "ask" ? ["--session", session, "-"] : ["--resume", session, ...(how === "confirm" ? ["-"] : [])]),
   ];
+}
+
+/** Commands see no tree of another task, no repository that these come from, and no note of koda's on them. */
+function secluding({ place: { root, isOwn }, places }: ChildLine): string[] {
+  const hidden = unlessRefused(() => realpathSync(places));
+  // A comma would make several paths of one.
+  if (hidden === undefined || `${hidden}${root}`.includes(",")) return [];
+  // Not all of the machine's own directory may be open, and Landlock hides nothing in one that may be written.
+  if (isOwn) return isBelow(root, hidden) || isBelow(hidden, root) ? [] : [`--deny-read=${hidden}`];
+  return [`--deny-read=${hidden}`, `--allow-read=${root}`];
 }
 
 /**

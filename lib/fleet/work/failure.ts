@@ -1,4 +1,6 @@
-import { errnoOf, exitByCode, KodaError, messageOf } from "../../errors.ts";
+import { exitByCode, KodaError, messageOf } from "../../errors.ts";
+import { isLackOfSpace } from "../../files/space.ts";
+import { GitError } from "../../git/program.ts";
 import { isForLackOfSpace } from "../../session/database.ts";
 import type { AttemptEnd } from "../store.ts";
 
@@ -6,7 +8,7 @@ import type { AttemptEnd } from "../store.ts";
  * Why an attempt could not be made, beside the failures of `koda exec` itself, with its exit code: `git` and `disk` are
  * the machine's fault, the others the task's.
  */
-const failures = {
+export const failures = {
   git: { exit: 7, kind: "fault" },
   disk: { exit: 10, kind: "fault" },
   repository: { exit: 1, kind: "exit" },
@@ -54,6 +56,6 @@ export function traceOf(error: unknown): string {
 }
 
 function isDiskFull(error: unknown): boolean {
-  if (["ENOSPC", "EDQUOT"].includes(errnoOf(error) ?? "") || isForLackOfSpace(error)) return true;
-  return error instanceof Error && /No space left on device/.test(error.message);
+  if (error instanceof GitError) return error.isForLackOfSpace;
+  return isLackOfSpace(error) || isForLackOfSpace(error);
 }

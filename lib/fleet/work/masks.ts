@@ -15,23 +15,51 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** `others` are variables of the task's own that hold keys. */
 export function masksFor(transcripts: Transcripts, env: Env, others: readonly string[] = []): Masks {
   const secrets = secretsIn(env, others);
-  const written = [...new Set(secrets.flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1)]))];
-  const hide = (text: string) => written.reduce((masked, secret) => masked.replaceAll(secret, mask), text);
+  const hide = hiding(secrets.flatMap(formsOf));
   return {
     text: (text) => (transcripts === "full" ? hide(text) : maskKeys(hide(text))),
     patch: (patch) => (secrets.length === 0 ? patch : maskAdded(patch, secrets)),
   };
 }
 
+/** Longest first: one may be a part of another. */
+function hiding(forms: readonly string[]): (text: string) => string {
+  const all = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
+  return (text) => all.reduce((masked, form) => masked.replaceAll(form, mask), text);
+}
+
+/** As it is, in a JSON text and in one inside of that; each also where bytes are taken for characters. */
+function formsOf(secret: string): string[] {
+  const forms = [secret, inJson(secret), inJson(inJson(secret))];
+  return [...forms, ...forms.map(asBytes)];
+}
+
+function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
+function asBytes(text: string): string {
+  return Buffer.from(text).toString("latin1");
+}
+
 const mask = "[key]";
 
-/** Longest first: one may be a part of another. */
 function secretsIn(env: Env, others: readonly string[]): string[] {
   const values = Object.entries(env).flatMap(([name, value = ""]) =>
     (isNamedSecret(name) || others.includes(name)) && value.length >= shortestSecret ? [value] : [],
   );
-  return [...new Set([...values, ...passwordIn(env["KODA_STORE"])])].toSorted((a, b) => b.length - a.length);
+  const all = [...values, ...passwordIn(env["KODA_STORE"])];
+  return [...new Set([...all, ...all.flatMap(linesOf)])];
 }
+
+/** A key may have several lines, which a patch or the output of a command shows one by one. */
+function linesOf(secret: string): string[] {
+  const lines = secret.split(/[\r\n]+/).map((line) => line.trim());
+  return lines.filter((line) => line.length >= shortestLine);
+}
+
+/** Shorter lines of such a value are often no secret: braces, or a number. */
+const shortestLine = 16;
 
 /** As it is written in the URL of the store, and as it is. */
 function passwordIn(url = ""): string[] {
@@ -48,12 +76,22 @@ function unlessMalformed(text: string): string {
   }
 }
 
-/** As bytes: a patch may have any. */
+/** As bytes: a patch may have any. The name of a file that is there already is not changed. */
 function maskAdded(patch: Uint8Array, secrets: readonly string[]): Uint8Array {
   const text = Buffer.from(patch).toString("latin1");
-  const found = secrets.map((secret) => Buffer.from(secret).toString("latin1")).filter((each) => text.includes(each));
+  const found = secrets
+    .flatMap((secret) => [secret, inJson(secret)].map(asBytes))
+    .filter((each) => text.includes(each));
   if (found.length === 0) return patch;
-  const hide = (line: string) => found.reduce((masked, secret) => masked.replaceAll(secret, mask), line);
-  const lines = text.split("\n").map((line) => (line.startsWith("+") ? hide(line) : line));
-  return Uint8Array.from(Buffer.from(lines.join("\n"), "latin1"));
+  const hide = hiding(found);
+  const lines = text.split("\n");
+  let header: "of a new file" | "of a file" | undefined;
+  const masked = lines.map((line, index) => {
+    if (line.startsWith("diff --git "))
+      header = lines[index + 1]?.startsWith("new file mode ") === true ? "of a new file" : "of a file";
+    else if (line.startsWith("@@ ") || line === "GIT binary patch") header = undefined;
+    const isAdded = header === undefined ? line.startsWith("+") : header === "of a new file";
+    return isAdded ? hide(line) : line;
+  });
+  return Uint8Array.from(Buffer.from(masked.join("\n"), "latin1"));
 }

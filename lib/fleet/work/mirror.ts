@@ -99,7 +99,7 @@ async function fetched(place: MirrorPlace, mirror: Mirror, name: string): Promis
   const end = await tryRemote(user, run, ["fetch", ...fetchFlags, "--", repo, spec]);
   const found = end.status === 0 ? await known(place, mirror, name) : undefined;
   if (found !== undefined) return found;
-  const { message } = remoteFailure("fetch", end);
+  const { message } = remoteFailure("fetch", run, end);
   throw new AttemptFailure("repository", end.status === 0 ? unknown : `${unknown}: ${message}`);
 }
 

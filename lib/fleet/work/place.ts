@@ -6,6 +6,7 @@ import { type Basis, makeBasis, openBasis } from "./basis.ts";
 import { cloneInto } from "./clone.ts";
 import { GitError } from "../../git/program.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
+import { limited } from "./limited.ts";
 import { findRevision, openMirror } from "./mirror.ts";
 import { freeRecord, freeRecordIn, isPlaceTaken, takeRecord } from "./placerecord.ts";
 import { removeDirectory, tryRemove } from "./remove.ts";
@@ -31,7 +32,9 @@ export type PlaceOptions = {
   env: UserGit["env"];
   signal: AbortSignal;
   /** Commands of every task may change what is in `.git`. */
-  mayWriteGit: boolean;
+  mayWriteGit: boolean | Promise<boolean>;
+  /** The longest that git may work at the tree. */
+  gitLimitMs?: number | undefined;
 };
 
 const basisName = "basis";
@@ -80,16 +83,23 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   const user = userGit(env);
   const directory = join(state, basisName);
   const { repo } = task;
-  const mayWrite = options.mayWriteGit || task.args.some((arg) => arg.startsWith("--allow-git"));
+  const mayWrite = async () => task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
   if (repo === undefined)
     return await makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
   const place = { user, directory: mirrorOf(area, repo), repo, signal };
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
-  await cloneInto({ user, mirror, revision, repo, root, mayWrite }, signal).catch((error: unknown) => {
+  const clone = { user, mirror, revision, repo, root, mayWrite: await mayWrite() };
+  await limited(checkoutLimit(repo, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
     throw cloneFailure(repo, error);
   });
   return await makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
+}
+
+const longestCheckoutMs = 30 * 60_000;
+
+export function checkoutLimit(repo: string, { signal, gitLimitMs: ms = longestCheckoutMs }: PlaceOptions) {
+  return { ms, signal, code: "repository", what: `Cannot check out "${withoutPasswords(repo)}"` } as const;
 }
 
 /** A tree may have names that git refuses, or that the file system does not take. */

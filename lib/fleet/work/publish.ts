@@ -41,7 +41,7 @@ export async function pushBranch(publishing: Publishing, { repo, branch, before 
   const flags = ["--quiet", "--no-verify", "--no-signed", "--recurse-submodules=no", lease];
   const end = await tryRemote(user, run, ["push", ...flags, "--", repo, `${commit}:${full}`]);
   if (end.status !== 0) {
-    const { code, message: why } = remoteFailure("push", end);
+    const { code, message: why } = remoteFailure("push", run, end);
     throw new AttemptFailure(code === "disk" ? code : "publish", `Could not publish "${branch}": ${why}`);
   }
   return { branch, commit };

@@ -1,18 +1,18 @@
-import { chmodSync, lstatSync, readdirSync } from "node:fs";
+import { realpathSync, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
-import { errnoOf, reasonOf } from "../../errors.ts";
+import { basename, dirname } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { errnoOf, reasonOf, unlessRefused } from "../../errors.ts";
+import { HeldDirectory } from "../../files/held.ts";
 
 /** Removes a directory that commands have filled, if it is there. Links are removed, not followed. */
 export async function removeDirectory(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true });
-  } catch (error) {
-    if (errnoOf(error) !== "EACCES") throw error;
-    // Caches of some tools are read-only, and so cannot be removed.
-    openUp(path);
-    await rm(path, { recursive: true, force: true });
-  }
+  const parent = unlessRefused(() => realpathSync(dirname(path)));
+  if (parent === undefined) return;
+  using above = HeldDirectory.open(parent);
+  using top = opened(above, basename(path));
+  if (top !== undefined) await flatten(top);
+  await rm(path, { recursive: true, force: true });
 }
 
 /** The same where nothing depends on it: returns why it could not. */
@@ -26,9 +26,46 @@ export async function tryRemove(path: string): Promise<string | undefined> {
   }
 }
 
-function openUp(directory: string): void {
-  if (!lstatSync(directory).isDirectory()) return;
-  chmodSync(directory, 0o700);
-  for (const entry of readdirSync(directory, { withFileTypes: true }))
-    if (entry.isDirectory()) openUp(join(directory, entry.name));
+/** The path of what lies deeper may be too long for the kernel. */
+const mostLevels = 8;
+
+/** Others go on meanwhile: a worker has to say that it lives. */
+const directoriesAtOnce = 100;
+
+/**
+ * Opens what commands have closed, as caches of some tools are, and moves to the top what lies deep: each removal of a
+ * directory goes there from the top, so that the time for a chain of them would grow with the square of its length.
+ */
+async function flatten(top: HeldDirectory): Promise<void> {
+  let count = 0;
+  const moved: string[] = [];
+  await open(top, 0);
+  for (let name = moved.pop(); name !== undefined; name = moved.pop()) {
+    using directory = opened(top, name);
+    if (directory !== undefined) await open(directory, 1);
+  }
+
+  async function open(directory: HeldDirectory, level: number): Promise<void> {
+    if (++count % directoriesAtOnce === 0) await setImmediate();
+    for (const entry of unlessRefused(() => directory.entries()) ?? []) {
+      using child = entry.isDirectory() ? opened(directory, entry.name) : undefined;
+      if (child === undefined) continue;
+      if (level < mostLevels) await open(child, level + 1);
+      else moveUp(directory, entry.name);
+    }
+  }
+
+  function moveUp(directory: HeldDirectory, name: string): void {
+    const other = `koda-${crypto.randomUUID()}`;
+    unlessRefused(() => renameSync(directory.at(name), top.at(other)));
+    moved.push(other);
+  }
+}
+
+/** Undefined for anything but a directory. */
+function opened(parent: HeldDirectory, name: string): HeldDirectory | undefined {
+  const directory = unlessRefused(() => parent.child(name));
+  const mode = parent.look(name)?.mode ?? 0n;
+  if (directory !== undefined && (mode & 0o700n) !== 0o700n) unlessRefused(() => directory.chmod(0o700));
+  return directory;
 }

@@ -31,6 +31,8 @@ export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isO
     session: place.session,
     directory: workDirectory(place, task),
     schema: schemaFile(place, task),
+    place,
+    places: services.directory,
   };
   let [spent, grant, how]: [Spending, Partial<Spending>, Beginning["how"]] = [nothing, claim.grant, beginning.how];
   while (true) {

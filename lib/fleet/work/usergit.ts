@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { safeSearchPath } from "../../files/program.ts";
+import { isDiskFull, speaksOfLackOfSpace } from "../../files/space.ts";
 import { findGit, type Git } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
 import { type ProgramEnd, runProgram } from "./program.ts";
@@ -31,7 +32,7 @@ const limitMs = 30 * 60_000;
 export async function runRemote(user: UserGit, run: RemoteRun, args: readonly string[]): Promise<string> {
   const { status, stdout, stderr } = await tryRemote(user, run, args);
   if (status === 0) return stdout;
-  throw remoteFailure(args[0] ?? "", { status, stdout, stderr });
+  throw remoteFailure(args[0] ?? "", run, { status, stdout, stderr });
 }
 
 export async function tryRemote(user: UserGit, run: RemoteRun, args: readonly string[]): Promise<ProgramEnd> {
@@ -40,11 +41,16 @@ export async function tryRemote(user: UserGit, run: RemoteRun, args: readonly st
   return await runProgram(argv, { cwd: run.directory, env: environment(user.env, run), limitMs, signal: run.signal });
 }
 
-export function remoteFailure(what: string, { status, stderr }: ProgramEnd): AttemptFailure {
+/** git also passes on the server's words, so only the disk itself can tell that it is full. */
+export function remoteFailure(
+  what: string,
+  { directory }: Pick<RemoteRun, "directory">,
+  { status, stderr }: ProgramEnd,
+): AttemptFailure {
   const ended = typeof status === "number" ? `failed with exit code ${status}` : `was stopped (${status})`;
   const message = `git ${what} ${ended}: ${withoutPasswords(stderr.trim()).slice(-1000)}`;
-  if (/no space left on device|disk quota exceeded/i.test(stderr)) return new AttemptFailure("disk", message);
-  return new AttemptFailure("repository", message);
+  const isDisks = speaksOfLackOfSpace(stderr) && isDiskFull(directory);
+  return new AttemptFailure(isDisks ? "disk" : "repository", message);
 }
 
 /** Nothing of a repository may run, and what git would do beside its work may not either. */
@@ -68,6 +74,8 @@ function environment(env: UserGit["env"], { directory }: RemoteRun): Record<stri
     KODA_STORE: undefined,
     GIT_DIR: directory,
     GIT_TERMINAL_PROMPT: "0",
+    // A repository on this machine could name the program that fetches what it lacks.
+    GIT_NO_LAZY_FETCH: "1",
     GCM_INTERACTIVE: "never",
     SSH_ASKPASS_REQUIRE: "never",
     LC_ALL: "C",

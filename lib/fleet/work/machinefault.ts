@@ -1,0 +1,33 @@
+import { exitByCode } from "../../errors.ts";
+import { isDiskFull } from "../../files/space.ts";
+import { failures, kindOfExit } from "./failure.ts";
+import { sandboxOn } from "./machinesandbox.ts";
+
+type RunOnMachine = {
+  /** The words that start `koda`. */
+  program: readonly string[];
+  env: Readonly<Record<string, string | undefined>>;
+  /** Of the attempt. */
+  state: string;
+};
+
+type RunEnd = { exit: number; error?: { code: string; message: string } | undefined };
+
+/**
+ * How an end counts. Some exit codes are those of a machine at fault also where the reason is what a repository brings,
+ * or what a task has left: such a task would stop one worker after the other.
+ */
+export async function judgeEnd(
+  { exit, error }: RunEnd,
+  machine: RunOnMachine,
+): Promise<{ exit: number; kind: "exit" | "fault"; code: string | undefined }> {
+  const code = error?.code;
+  // A project may hide what every program needs, and so may the options of a task. Elsewhere nothing does.
+  if (exit === exitByCode.sandbox && (await sandboxOn(machine)) !== undefined) return { exit, kind: "exit", code };
+  const isUnreadable = exit === exitByCode.output && error?.message.startsWith(patchProblem) === true;
+  if (isUnreadable && !isDiskFull(machine.state)) return { ...failures.patch, code: "patch" };
+  return { exit, kind: kindOfExit(exit), code };
+}
+
+/** How `koda exec` says that it could not read the changes. */
+const patchProblem = "Cannot make the patch (--patch): ";
