@@ -202,6 +202,22 @@ test("a chain of 10,000 rows is no circle", async () => {
   expect((await read(rows.join("\n"))).tasks).toHaveLength(10_000);
 });
 
+test("tasks that would replace each other's branch are refused, and those that go on with it are not", async () => {
+  const publishing = (key: string, more: Record<string, unknown> = {}) =>
+    row({ key, repo: "/r", publish: { branch: "fix" }, ...more });
+  const rows = [
+    publishing("a"),
+    publishing("b", { repo: "/other" }),
+    publishing("c", { ref: "fix", after: ["a"] }),
+    publishing("d", { ref: "refs/heads/fix", after: ["c"] }),
+  ];
+  expect((await read(rows.join("\n"))).tasks).toHaveLength(4);
+  expect((await refusal([...rows, publishing("e", { ref: "main" })].join("\n"))).split("\n")[1]).toBe(
+    'tasks.jsonl:5: "publish" "fix": line 1 publishes this branch of the same repository, and one would replace what ' +
+      "the other did: expected another branch, or this one as the ref too",
+  );
+});
+
 test("the digest is that of the content, wherever the list lies", async () => {
   const digests = await Promise.all([
     read(row({ dir: "x" }), { directory: "/a" }),
