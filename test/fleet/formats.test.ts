@@ -135,6 +135,13 @@ test("patches: one file for each task that has one, and a link in its place is r
   expect(existsSync(join(directory, "k-done.patch"))).toBe(false);
 });
 
+test("patches: what a task has no longer is removed, and other files stay", async () => {
+  await using place = makePlace({ "patches/k-done.patch": "old", "patches/other.patch": "mine" });
+  const directory = join(place.project, "patches");
+  await writePatches(directory, results);
+  expect(readdirSync(directory).sort()).toEqual(["hostile.patch", "other.patch"]);
+});
+
 describe("html", () => {
   test("one script and one style, each allowed by its hash, and nothing else", async () => {
     const page = await written(htmlResults);
