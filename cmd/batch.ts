@@ -16,7 +16,7 @@ export async function batchStatus(options: CommandOptions<"batch status">): Prom
   await using store = await openExistingBatches(options);
   if (options.id !== undefined) {
     const overview = await store.overview(await store.find(options.id));
-    const lines = overviewLines(overview, Date.now()).map((line) => `${visibleLine(line)}\n`);
+    const lines = overviewLines(overview, Date.now(), storeWords(options)).map((line) => `${visibleLine(line)}\n`);
     await print(options.json ? asJson(overviewJson(overview)) : lines.join(""));
     return 0;
   }

@@ -69,8 +69,8 @@ export function overviewJson(overview: BatchOverview): Record<string, unknown> {
   };
 }
 
-/** The page of one batch, for people. */
-export function overviewLines(overview: BatchOverview, now: number): string[] {
+/** The page of one batch, for people; `store` is what a command line needs to find it again. */
+export function overviewLines(overview: BatchOverview, now: number, store: string): string[] {
   const { id, state, total, counts, settings, reserved, workers, paused } = overview;
   const { maxCost, maxTokens } = settings;
   const caps = [
@@ -86,7 +86,7 @@ export function overviewLines(overview: BatchOverview, now: number): string[] {
     ...paused.map(({ group, until }) => `paused   ${group}: its provider asked to wait ${formatElapsed(until - now)}`),
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
     ...(state === "open" && counts.running === 0 && counts.queued > 0
-      ? [`No worker is running it: start koda worker, or koda batch run --resume ${id}`]
+      ? [`No worker is running it: start koda worker${store}, or koda batch run --resume ${id}${store}`]
       : []),
   ];
 }
