@@ -85,7 +85,8 @@ export function overviewLines(overview: BatchOverview, now: number, store: strin
     ...(caps.length === 0 ? [] : [`budget   ${caps.join(", ")}${counts.running > 0 ? over : ""}`]),
     ...paused.map(({ group, until }) => `paused   ${group}: its provider asked to wait ${formatElapsed(until - now)}`),
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
-    ...(state === "open" && counts.running === 0 && counts.queued > 0
+    // A worker that waits for the provider runs nothing either.
+    ...(state === "open" && counts.running === 0 && counts.queued > 0 && paused.length === 0
       ? [`No worker is running it: start koda worker${store}, or koda batch run --resume ${id}${store}`]
       : []),
   ];
