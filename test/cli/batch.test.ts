@@ -112,6 +112,7 @@ test("--json prints events, of which the last has the sums and the exit code", a
     exit: 3,
   });
   expect(ran.exit).toBe(3);
+  expect((await rowsOf(place, idIn(ran))).map(({ after }) => after)).toEqual([undefined, undefined, ["a"]]);
 });
 
 test("a list with a mistake submits nothing", async () => {

@@ -56,6 +56,12 @@ describe("junit", () => {
     expect(count(/<testcase [^>]*><\/testcase>/g)).toBe(1);
   });
 
+  test("a skipped task says which ones it waits for", async () => {
+    const skipped = resultRow({ key: "c", outcome: "skipped", after: ["a", "b"] });
+    const text = await Array.fromAsync(junitResults(resultSet([skipped], () => Buffer.from(""))));
+    expect(text.join("")).toContain('<skipped message="skipped: it waits for a, b"/>');
+  });
+
   test("hostile text is text", async () => {
     const text = await written(junitResults);
     expect(text).not.toContain("<script");
