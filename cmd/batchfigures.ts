@@ -85,11 +85,17 @@ export function overviewLines(overview: BatchOverview, now: number, store: strin
     ...(caps.length === 0 ? [] : [`budget   ${caps.join(", ")}${counts.running > 0 ? over : ""}`]),
     ...paused.map(({ group, until }) => `paused   ${group}: its provider asked to wait ${formatElapsed(until - now)}`),
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
-    // A worker that waits for the provider runs nothing either.
-    ...(state === "open" && counts.running === 0 && counts.queued > 0 && paused.length === 0
+    ...(lacksWorkers(overview, now)
       ? [`No worker is running it: start koda worker${store}, or koda batch run --resume ${id}${store}`]
       : []),
   ];
+}
+
+/** There is work, and whoever had it is gone. A worker that waits for the provider runs nothing either. */
+function lacksWorkers({ state, counts, settings, workers, paused }: BatchOverview, now: number): boolean {
+  if (state !== "open" || paused.length > 0) return false;
+  if (counts.running === 0) return counts.queued > 0;
+  return workers.every(({ running, seenAt }) => running.length === 0 || now - seenAt > settings.leaseMs);
 }
 
 const stateWords: Readonly<Record<BatchOverview["state"], string>> = {

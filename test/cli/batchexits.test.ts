@@ -172,6 +172,22 @@ test("while all wait for a provider, the status asks for no worker", async () =>
   expect(stdout).not.toContain("No worker");
 });
 
+test("when the worker of what runs has been silent for too long, the status asks for another", async () => {
+  await using place = makePlace();
+  const gate = Promise.withResolvers<void>();
+  await using server = await startModelServer(() => [wait(gate.promise), say("Done.")]);
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  const child = start(place, ["batch", "run", "tasks.jsonl", "--lease", "1s", ...using(server)]);
+  await server.nextRequest();
+  child.kill("SIGKILL");
+  await child.exited;
+  const { stdout: list } = await koda(place, ["batch", "status", "--json"]);
+  const [{ id } = { id: "" }] = JSON.parse(list) as { id: string }[];
+  let shown = "";
+  while (!shown.includes("No worker")) shown = (await koda(place, ["batch", "status", id])).stdout;
+  expect(shown).toMatch(/: 1 running\n[^]* runs a, last seen [^]*\nNo worker is running it: start koda worker, or /);
+});
+
 test("a worker that stopped says why in the status", async () => {
   await using place = makePlace();
   await using server = await startModelServer([problem(401, "bad key")]);
