@@ -86,16 +86,16 @@ export function overviewLines(overview: BatchOverview, { now, store }: { now: nu
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
     ...(isIdle(overview, now)
       ? [
-          `Nothing of it is running. If no worker waits for it: koda worker${store}${labelWords(labels)}, ` +
+          `If no worker waits for its tasks, start one: koda worker${store}${labelWords(labels)}, ` +
             `or koda batch run --resume ${id}${store}`,
         ]
       : []),
   ];
 }
 
-/** It has something to do, and as far as is known nobody does it. */
-function isIdle({ state, counts, workers, settings }: BatchOverview, now: number): boolean {
-  if (state !== "open") return false;
+/** There is something to do, and as far as is known nobody does it, nor waits for the provider. */
+function isIdle({ state, counts, workers, settings, paused }: BatchOverview, now: number): boolean {
+  if (state !== "open" || paused.length > 0) return false;
   if (counts.running === 0) return counts.queued > 0;
   const busy = workers.filter(({ running }) => running.length > 0);
   return busy.length > 0 && busy.every(({ seenAt }) => now - seenAt > settings.leaseMs);

@@ -8,7 +8,7 @@ import { openReader, readToEnd } from "./bytes.ts";
 import type { CommandOptions } from "./options.ts";
 import { defaultFlags, openTaskOptions } from "./taskoptions.ts";
 
-type ListOptions = Pick<CommandOptions<"batch submit">, "tasks" | "repos" | "prompt" | "shard"> & {
+type ListOptions = Pick<CommandOptions<"batch submit">, "tasks" | "repos" | "prompt" | "publish" | "shard"> & {
   readonly noSandbox?: boolean;
 };
 
@@ -33,7 +33,11 @@ export async function readList(options: ListOptions, signal: AbortSignal): Promi
 
 type ListReading = Omit<RowReading, "prompt"> & { name: string; defaults: string };
 
-async function listOf(bytes: Uint8Array, { repos, prompt }: ListOptions, reading: ListReading): Promise<TaskList> {
+async function listOf(
+  bytes: Uint8Array,
+  { repos, prompt, publish: branch }: ListOptions,
+  reading: ListReading,
+): Promise<TaskList> {
   if (repos === undefined || prompt === undefined) {
     const { readTaskList } = await import("../lib/fleet/list/tasklist.ts");
     return await readTaskList(bytes, { ...reading, prompt: promptFileReader(reading.directory) });
@@ -42,7 +46,7 @@ async function listOf(bytes: Uint8Array, { repos, prompt }: ListOptions, reading
   const found = promptFileReader(".")(prompt);
   if ("problem" in found)
     throw new KodaError("usage", `Cannot read the prompt "${prompt}" (--prompt): ${found.problem}`);
-  return await productOf(bytes, { ...reading, prompt: found.text });
+  return await productOf(bytes, { ...reading, prompt: found.text, branch });
 }
 
 async function bytesOf(file: string, signal: AbortSignal): Promise<Uint8Array> {

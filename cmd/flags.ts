@@ -327,6 +327,10 @@ export const submitFlags = {
       about: "Instead of TASKS, one task for each line: a URL or a path, and perhaps a ref",
     },
     prompt: { value: value.file, about: "The prompt of the tasks of --repos" },
+    publish: {
+      value: value.branch,
+      about: "With --repos: push what each task changed to this branch of its repository",
+    },
     shard: { value: value.shard, about: "Only part I of N of the list, such as 2/8; see docs/fleet.md" },
   }),
   ...grouped("Limits", {

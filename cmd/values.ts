@@ -1,4 +1,5 @@
 import { httpUrl, serverUrl, variableName } from "../lib/config/types.ts";
+import { branchProblem } from "../lib/fleet/list/places.ts";
 import { longestTimeoutMs, parseDuration } from "../lib/config/units.ts";
 
 /** The type of a flag's value or of an argument: its name in the help, the texts it accepts, its completions. */
@@ -42,6 +43,12 @@ export const directory: ArgumentType<string> = {
 };
 
 export const revision: ArgumentType<string> = { ...text("REV"), expected: "a branch, a tag or a commit" };
+
+export const branch: ArgumentType<string> = {
+  ...text("BRANCH"),
+  expected: "the name of a branch",
+  read: (value) => (branchProblem(value) === undefined ? value : undefined),
+};
 
 export const shellCommand: ArgumentType<string> = {
   ...sentence("CMD"),

@@ -30,6 +30,7 @@ const listExclusive = [
 const listNeeds = [
   { flag: "repos", other: "prompt" },
   { flag: "prompt", other: "repos" },
+  { flag: "publish", other: "repos" },
   { flag: "verify-attempts", other: "verify" },
 ] as const;
 

@@ -64,6 +64,25 @@ test("one prompt for many repositories needs no list", async () => {
   ]);
 });
 
+test("--publish pushes one branch to each repository of --repos", async () => {
+  await using place = makePlace({ "task.md": "Fix it." });
+  const repositories = ["alpha", "beta"].map((name) => makeRepository(place, { "a.txt": "one\n" }, name));
+  place.write("repos.txt", repositories.join("\n"));
+  await using server = await startModelServer((request) =>
+    request.lines.at(-1)?.role === "user" ? call("Write", { path: "b.txt", content: "two\n" }) : say("Done."),
+  );
+  const list = ["--repos", "repos.txt", "--prompt", "task.md", "--publish"];
+  const ran = await koda(place, ["batch", "run", ...list, "koda/fix", ...using(server)]);
+  expect(ran.exit, ran.stderr).toBe(0);
+  for (const repository of repositories)
+    expect(Bun.spawnSync(["git", "-C", repository, "show", "koda/fix:b.txt"]).stdout.toString()).toBe("two\n");
+  const refused = await koda(place, ["batch", "submit", ...list, "no branch"]);
+  expect([refused.exit, refused.stderr.split("\n")[0]]).toEqual([
+    2,
+    'koda: --publish "no branch": expected the name of a branch',
+  ]);
+});
+
 test("a list may come from a pipe, and its paths start in the current directory", async () => {
   await using place = makePlace({ "p.md": "Do task=a." });
   await using server = await startModelServer([say("Done.")]);
@@ -93,6 +112,7 @@ test("--json prints events, of which the last has the sums and the exit code", a
     exit: 3,
   });
   expect(ran.exit).toBe(3);
+  expect((await rowsOf(place, idIn(ran))).map(({ after }) => after)).toEqual([undefined, undefined, ["a"]]);
 });
 
 test("the status of a batch that nothing runs names the labels that a worker needs", async () => {
@@ -107,7 +127,7 @@ test("the status of a batch that nothing runs names the labels that a worker nee
   const { stdout: id } = await koda(place, ["batch", "submit", "tasks.jsonl", "-m", "demo"]);
   const { stdout } = await koda(place, ["batch", "status", id.trim()]);
   const commands = `koda worker --labels big,gpu, or koda batch run --resume ${id}`;
-  expect(stdout).toEndWith(`Nothing of it is running. If no worker waits for it: ${commands}`);
+  expect(stdout).toEndWith(`If no worker waits for its tasks, start one: ${commands}`);
 });
 
 test("a list with a mistake submits nothing", async () => {

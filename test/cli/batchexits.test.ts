@@ -157,6 +157,39 @@ test("the status names a worker as soon as it has a task", async () => {
   expect(await child.exited).toBe(0);
 });
 
+test("while all wait for a provider, the status asks for no worker", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(() => problem(429, "slow down", { "retry-after": "3600" }));
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  await using child = start(place, ["batch", "run", "tasks.jsonl", "--json", ...using(server)]);
+  const reader = child.stdout.getReader();
+  let events = "";
+  while (!events.includes('"task.retry"')) events += new TextDecoder().decode((await reader.read()).value);
+  const { stdout: list } = await koda(place, ["batch", "status", "--json"]);
+  const [{ id } = { id: "" }] = JSON.parse(list) as { id: string }[];
+  const { stdout } = await koda(place, ["batch", "status", id]);
+  expect(stdout).toContain("\npaused   default: its provider asked to wait ");
+  expect(stdout).not.toContain("no worker");
+});
+
+test("when the worker of what runs has been silent for too long, the status asks for another", async () => {
+  await using place = makePlace();
+  const gate = Promise.withResolvers<void>();
+  await using server = await startModelServer(() => [wait(gate.promise), say("Done.")]);
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  const child = start(place, ["batch", "run", "tasks.jsonl", "--lease", "1s", ...using(server)]);
+  await server.nextRequest();
+  child.kill("SIGKILL");
+  await child.exited;
+  const { stdout: list } = await koda(place, ["batch", "status", "--json"]);
+  const [{ id } = { id: "" }] = JSON.parse(list) as { id: string }[];
+  let shown = "";
+  while (!shown.includes("If no worker waits")) shown = (await koda(place, ["batch", "status", id])).stdout;
+  expect(shown).toMatch(
+    /: 1 running\n[^]* runs a, last seen [^]*\nIf no worker waits for its tasks, start one: koda worker, or /,
+  );
+});
+
 test("a worker that stopped says why in the status", async () => {
   await using place = makePlace();
   await using server = await startModelServer([problem(401, "bad key")]);

@@ -43,6 +43,15 @@ describe.skipIf(missingPostgres !== undefined)(`with PostgreSQL${why}`, () => {
     });
   });
 
+  test("the status of a store on the command line has it in what to do next", async () => {
+    await using place = makePlace();
+    const flags = ["--store", await postgres.create()];
+    writeTasks(place, ["a"]);
+    const { stdout: id } = await koda(place, ["batch", "submit", "tasks.jsonl", "-m", "demo", ...flags]);
+    const { stdout } = await koda(place, ["batch", "status", id.trim(), ...flags]);
+    expect(stdout).toEndWith(`: koda worker --store …, or koda batch run --resume ${id.trim()} --store …\n`);
+  });
+
   test("a batch is run, retried and resumed there as here", async () => {
     await using place = makePlace();
     await using server = await startModelServer(byKey({}));

@@ -56,6 +56,12 @@ describe("junit", () => {
     expect(count(/<testcase [^>]*><\/testcase>/g)).toBe(1);
   });
 
+  test("a skipped task says which ones it waits for", async () => {
+    const skipped = resultRow({ key: "c", outcome: "skipped", after: ["a", "b"] });
+    const text = await Array.fromAsync(junitResults(resultSet([skipped], () => Buffer.from(""))));
+    expect(text.join("")).toContain('<skipped message="skipped: it waits for a, b"/>');
+  });
+
   test("hostile text is text", async () => {
     const text = await written(junitResults);
     expect(text).not.toContain("<script");
@@ -133,6 +139,13 @@ test("patches: one file for each task that has one, and a link in its place is r
   expect(readFileSync(join(directory, "hostile.patch"), "utf8")).toBe(patchText);
   expect(readFileSync(outside, "utf8")).toBe("mine");
   expect(existsSync(join(directory, "k-done.patch"))).toBe(false);
+});
+
+test("patches: what a task has no longer is removed, and other files stay", async () => {
+  await using place = makePlace({ "patches/k-done.patch": "old", "patches/other.patch": "mine" });
+  const directory = join(place.project, "patches");
+  await writePatches(directory, results);
+  expect(readdirSync(directory).sort()).toEqual(["hostile.patch", "other.patch"]);
 });
 
 describe("html", () => {

@@ -202,6 +202,22 @@ test("a chain of 10,000 rows is no circle", async () => {
   expect((await read(rows.join("\n"))).tasks).toHaveLength(10_000);
 });
 
+test("tasks that would replace each other's branch are refused, and those that go on with it are not", async () => {
+  const publishing = (key: string, more: Record<string, unknown> = {}) =>
+    row({ key, repo: "/r", publish: { branch: "fix" }, ...more });
+  const rows = [
+    publishing("a"),
+    publishing("b", { repo: "/other" }),
+    publishing("c", { ref: "fix", after: ["a"] }),
+    publishing("d", { ref: "refs/heads/fix", after: ["c"] }),
+  ];
+  expect((await read(rows.join("\n"))).tasks).toHaveLength(4);
+  expect((await refusal([...rows, publishing("e", { ref: "main" })].join("\n"))).split("\n")[1]).toBe(
+    'tasks.jsonl:5: "publish" "fix": line 1 publishes this branch of the same repository, and one would replace what ' +
+      "the other did: expected another branch, or this one as the ref too",
+  );
+});
+
 test("the digest is that of the content, wherever the list lies", async () => {
   const digests = await Promise.all([
     read(row({ dir: "x" }), { directory: "/a" }),
@@ -214,6 +230,16 @@ test("the digest is that of the content, wherever the list lies", async () => {
   expect(new Set([one, other, flagged]).size).toBe(3);
 });
 
+const repositories = (lines: readonly string[], branch?: string) =>
+  productOf(Buffer.from(lines.join("\n")), {
+    name: "repos.txt",
+    directory: "/lists",
+    defaults: "",
+    prompt: "do it",
+    branch,
+    options: openTaskOptions({ defaults: new Map(), directory: "/lists", noSandbox: false }),
+  });
+
 test("repositories make a task each, with keys of their own", async () => {
   const lines = [
     "# ours",
@@ -224,13 +250,7 @@ test("repositories make a task each, with keys of their own", async () => {
     "https://example.com/alpha/web.js",
     "https://example.com/alpha/v1.2",
   ];
-  const { tasks } = await productOf(Buffer.from(lines.join("\n")), {
-    name: "repos.txt",
-    directory: "/lists",
-    defaults: "",
-    prompt: "do it",
-    options: openTaskOptions({ defaults: new Map(), directory: "/lists", noSandbox: false }),
-  });
+  const { tasks } = await repositories(lines);
   expect(tasks.map(({ key }) => key)).toEqual([
     "alpha-core",
     "beta-core-main",
@@ -240,4 +260,15 @@ test("repositories make a task each, with keys of their own", async () => {
     "v1-2",
   ]);
   expect(tasks[3]).toMatchObject({ repo: "/tools", ref: "v1.2", prompt: "do it", group: "default" });
+});
+
+test("repositories publish a branch each, which is a part of the list", async () => {
+  const plain = await repositories(["one", "two"]);
+  const published = await repositories(["one", "two next"], "koda/fix");
+  expect(plain.tasks.map(({ publish }) => publish)).toEqual([undefined, undefined]);
+  expect(published.tasks.map(({ publish }) => publish)).toEqual([{ branch: "koda/fix" }, { branch: "koda/fix" }]);
+  expect((await repositories(["one", "two"], "koda/fix")).digest).not.toBe(plain.digest);
+  await expect(repositories(["one", "# two", "one next"], "koda/fix")).rejects.toThrow(
+    'repos.txt:3: "publish" "koda/fix": line 1 publishes this branch of the same repository',
+  );
 });

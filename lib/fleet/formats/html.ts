@@ -79,10 +79,11 @@ function answerOf({ end }: ResultRow): string {
 }
 
 function factsOf(row: ResultRow): string {
-  const { exit, error, attempts, tokens, model, repo, ref, branch, commit, session } = row;
+  const { exit, error, after, attempts, tokens, model, repo, ref, branch, commit, session } = row;
   const facts: [string, string | undefined][] = [
     ["exit", exit === undefined ? undefined : String(exit)],
     ["error", error === undefined ? undefined : `${error.code}: ${error.message}`],
+    ["waits for", after?.join(", ")],
     [
       "attempts",
       attempts

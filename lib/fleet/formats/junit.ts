@@ -35,8 +35,9 @@ function outcomeOf(row: ResultRow): string {
     case "limit":
       return fault("failure", row);
     case "skipped":
+      return `<skipped message="${xmlText(skippedWords(row))}"/>`;
     case "cancelled":
-      return `<skipped message="${row.outcome}"/>`;
+      return '<skipped message="cancelled"/>';
     case "poison":
     case "waiting":
     case "queued":
@@ -45,6 +46,10 @@ function outcomeOf(row: ResultRow): string {
     default:
       return row.outcome satisfies never;
   }
+}
+
+function skippedWords({ after = [] }: ResultRow): string {
+  return after.length === 0 ? "skipped" : `skipped: it waits for ${after.join(", ")}`.slice(0, longestMessage);
 }
 
 function fault(element: "failure" | "error", { outcome, error, exit }: ResultRow): string {

@@ -1,16 +1,15 @@
 import type { ResultSet } from "../results/resultset.ts";
 
-/** Hands every patch over, with the name of its file. */
+/** Hands the patch of every task over, if it has one, with the name of its file; returns the number of patches. */
 export async function eachPatch(
   { rows, patch }: ResultSet,
-  take: (name: string, bytes: Uint8Array) => void,
+  take: (name: string, bytes: Uint8Array | undefined) => void,
 ): Promise<number> {
   let number = 0;
   for await (const { key, patch: hasPatch } of rows()) {
     const bytes = hasPatch ? await patch(key) : undefined;
-    if (bytes === undefined) continue;
     take(patchName(key), bytes);
-    number += 1;
+    if (bytes !== undefined) number += 1;
   }
   return number;
 }

@@ -1,27 +1,43 @@
 import type { TaskList } from "./tasklist.ts";
+import { checkBranches } from "./branches.ts";
 import { Faults, shownJson } from "./faults.ts";
 import { listLines } from "./lines.ts";
 import { isRevision, repositoryOf } from "./places.ts";
 import type { RowReading } from "./row.ts";
 import { KodaError } from "../../errors.ts";
+import type { FleetTask } from "../task.ts";
 
-type ListedRepository = { repo: string; ref?: string; written: string };
+type ListedRepository = { line: number; repo: string; ref?: string; written: string };
+
+type Product = Pick<RowReading, "directory" | "options"> & {
+  name: string;
+  defaults: string;
+  prompt: string;
+  /** The branch that each task publishes. */
+  branch?: string | undefined;
+};
 
 /** One prompt for many repositories: a line is a URL or a path, then a ref if it is not the default branch. */
-export async function productOf(
-  bytes: Uint8Array,
-  {
-    name,
-    defaults,
-    prompt,
-    directory,
-    options,
-  }: Pick<RowReading, "directory" | "options"> & {
-    name: string;
-    defaults: string;
-    prompt: string;
-  },
-): Promise<TaskList> {
+export async function productOf(bytes: Uint8Array, product: Product): Promise<TaskList> {
+  const { name, defaults, prompt, branch, options } = product;
+  const repositories = repositoriesOf(bytes, product);
+  if (repositories.length === 0) throw new KodaError("usage", `There is no repository in ${name}: expected one a line`);
+  const shared = await options({});
+  if ("problems" in shared) throw new KodaError("usage", shared.problems.join("\n"));
+  const { provider, ...flags } = shared;
+  const keys = keysOf(repositories);
+  const rest = { ...flags, after: [], group: provider ?? "default", labels: [], ...publishing(branch) };
+  const tasks = repositories.map(({ repo, ref }, index) => {
+    const place = { repo, ...(ref !== undefined && { ref }) };
+    return { key: keys[index] ?? "", prompt, ...place, ...rest };
+  });
+  const written = repositories.map(({ written: place, ref }) => [place, ref ?? null]);
+  const content = [defaults, prompt, written, ...(branch === undefined ? [] : [branch])];
+  const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify(content)).digest("hex");
+  return { tasks, digest };
+}
+
+function repositoriesOf(bytes: Uint8Array, { name, directory, branch }: Product): ListedRepository[] {
   const faults = new Faults(name);
   const repositories: ListedRepository[] = [];
   for (const { line, text } of listLines(bytes, faults)) {
@@ -31,22 +47,18 @@ export async function productOf(
     if ("problem" in found) faults.add(line, found.problem);
     else if (more.length > 0 || (ref !== undefined && !isRevision(ref)))
       faults.add(line, `${shownJson(text.trim())}: expected a repository, and perhaps a branch, a tag or a commit`);
-    else repositories.push({ repo: found.repo, written: place, ...(ref !== undefined && { ref }) });
+    else repositories.push({ line, repo: found.repo, written: place, ...(ref !== undefined && { ref }) });
   }
+  checkBranches(
+    repositories.map((each) => ({ line: each.line, task: { ...each, ...publishing(branch) } })),
+    faults,
+  );
   faults.assertNone();
-  if (repositories.length === 0) throw new KodaError("usage", `There is no repository in ${name}: expected one a line`);
-  const shared = await options({});
-  if ("problems" in shared) throw new KodaError("usage", shared.problems.join("\n"));
-  const { provider, ...flags } = shared;
-  const keys = keysOf(repositories);
-  const group = provider ?? "default";
-  const tasks = repositories.map(({ repo, ref }, index) => {
-    const place = { repo, ...(ref !== undefined && { ref }) };
-    return { key: keys[index] ?? "", prompt, ...place, ...flags, after: [], group, labels: [] };
-  });
-  const written = repositories.map(({ written: place, ref }) => [place, ref ?? null]);
-  const digest = new Bun.CryptoHasher("sha256").update(JSON.stringify([defaults, prompt, written])).digest("hex");
-  return { tasks, digest };
+  return repositories;
+}
+
+function publishing(branch: string | undefined): Pick<FleetTask, "publish"> {
+  return branch === undefined ? {} : { publish: { branch } };
 }
 
 /** The last part of each address; where several have the same, as many parts as tell them apart, then the ref. */

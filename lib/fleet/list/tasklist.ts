@@ -1,4 +1,5 @@
 import type { FleetTask } from "../task.ts";
+import { checkBranches } from "./branches.ts";
 import { Faults } from "./faults.ts";
 import { checkKeys } from "./keys.ts";
 import { listLines, nothingIn } from "./lines.ts";
@@ -23,6 +24,7 @@ export async function readTaskList(
     hasher.update(JSON.stringify([line.text.trim(), row.task.prompt, row.task.schema ?? null]));
   }
   checkKeys(rows, faults);
+  checkBranches(rows, faults);
   checkOrder(
     rows.map(({ line, task }) => ({ line, key: task.key, after: task.after })),
     faults,

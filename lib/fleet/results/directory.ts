@@ -96,11 +96,15 @@ function writeWhole(descriptor: number, text: string): void {
   for (let sent = 0; sent < bytes.length;) sent += writeSync(descriptor, bytes, sent);
 }
 
-/** Writes KEY.patch for each task that has one; returns their number. */
+/** Writes KEY.patch for each task that has one, and removes it for the others; returns the number of patches. */
 export async function writePatches(path: string, results: ResultSet): Promise<number> {
   try {
     mkdirSync(path, { recursive: true });
-    return await eachPatch(results, (name, bytes) => put(path, name, bytes));
+    return await eachPatch(results, (name, bytes) => {
+      // Of an earlier attempt.
+      if (bytes === undefined) rmSync(join(path, name), { force: true });
+      else put(path, name, bytes);
+    });
   } catch (error) {
     throw error instanceof KodaError || errnoOf(error) === undefined ? error : outputError(path, error);
   }

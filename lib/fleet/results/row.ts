@@ -34,6 +34,8 @@ export const resultRowSchema = z.object({
   repo: z.string().optional(),
   ref: z.string().optional(),
   dir: z.string().optional(),
+  /** The tasks that it waits for. */
+  after: z.array(z.string()).optional(),
   group: z.string(),
   labels: z.array(z.string()),
   branch: z.string().optional(),
@@ -63,6 +65,7 @@ export function rowOf(result: TaskResult): ResultRow {
     repo: task.repo,
     ref: task.ref,
     dir: task.dir,
+    after: task.after.length > 0 ? [...task.after] : undefined,
     group: task.group,
     labels: [...task.labels],
     branch: published?.branch,
