@@ -14,9 +14,11 @@ else
     return {
       leaseMs: 30_000,
       open: async () => await openRemoteFleet(url, { role: "worker", note: () => {} }),
-      expire: async (batch, key) => {
+      silence: async (batch, key) => {
         await sql`UPDATE koda.batch_attempt SET started_at = 0 WHERE batch = ${batch} AND key = ${key}`;
         await sql`UPDATE koda.batch_worker SET seen_at = 0`;
+      },
+      lapse: async (batch, key) => {
         const boss = new PgBoss({ db: fromBunSql(sql), schema: "koda_boss", supervise: false, schedule: false });
         for (const { name } of await sql<
           { name: string }[]

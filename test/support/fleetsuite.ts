@@ -8,8 +8,10 @@ import { walkFleet } from "./fleetwalk.ts";
 
 export type FleetUnderTest = {
   open(): Promise<FleetStore>;
-  /** As if the worker of this task had been silent for long. */
-  expire(batch: string, key: string): Promise<void>;
+  /** As if the worker of this task had not been heard of for long. */
+  silence(batch: string, key: string): Promise<void>;
+  /** As if the queue had noticed that the lease of this task is over. */
+  lapse(batch: string, key: string): Promise<void>;
   leaseMs: number;
 };
 
@@ -41,6 +43,10 @@ export function describeFleetStore(
       const claim = await store.claim(who, batch);
       if (!("task" in claim)) throw new Error("nothing to claim");
       return claim;
+    };
+    const expire = async (batch: string, key: string) => {
+      await under.silence(batch, key);
+      await under.lapse(batch, key);
     };
     const outcomes = async (batch: string) =>
       Object.fromEntries((await resultsOf(store, batch)).map(({ key, state }) => [key, state]));
@@ -120,7 +126,7 @@ export function describeFleetStore(
     test("a task goes to another worker when its own is silent, whose settlement is then refused", async () => {
       const batch = await submit([task("a")]);
       const first = await claimed(batch);
-      await under.expire(batch, "a");
+      await expire(batch, "a");
       const second = await claimed(batch);
       expect(second).toMatchObject({ attempt: 2, resumes: true });
       await store.end(second, { ...exit(0), result: { text: "second" }, patch: bytes("second") });
@@ -141,7 +147,7 @@ export function describeFleetStore(
       const spent = { costUsd: 0.5, tokens: 10 };
       expect(await store.keep(who, new Map([[claim, spent]]))).toEqual(new Map([[claim, "held"]]));
       expect((await store.overview(batch)).spent).toMatchObject(spent);
-      await under.expire(batch, "a");
+      await expire(batch, "a");
       await claimed(batch);
       expect(await store.keep(who, new Map([[claim, spent]]))).toEqual(new Map([[claim, "lost"]]));
     });
@@ -150,7 +156,7 @@ export function describeFleetStore(
       const batch = await submit([task("bad"), task("good")]);
       for (let death = 0; death < 2; death++) {
         expect((await claimed(batch)).task.key).toBe("bad");
-        await under.expire(batch, "bad");
+        await expire(batch, "bad");
       }
       const good = await claimed(batch);
       expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
@@ -379,7 +385,7 @@ export function describeFleetStore(
 
     test(`random workers settle each task once and account for every attempt: ${walks} batches`, async () => {
       for (let seed = firstSeed; seed < firstSeed + walks; seed++)
-        expect({ seed, problems: await walkFleet({ store, ...under, seed }) }).toEqual({ seed, problems: [] });
+        expect({ seed, problems: await walkFleet({ store, leaseMs: under.leaseMs, expire, seed }) }).toEqual({ seed, problems: [] });
     }, 600_000);
 
     test(`fifty workers at once keep to a budget and use it up: ${trials} times`, async () => {
@@ -392,6 +398,16 @@ export function describeFleetStore(
         expect(done).toBeGreaterThan(10);
       }
     }, 600_000);
+
+    test("a batch whose budget a silent worker has spent ends when its task is found", async () => {
+      const batch = await submit([task("a", { maxTokens: 100 }), task("b")], { maxTokens: 100 });
+      await claimed(batch);
+      await under.silence(batch, "a");
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
+      await under.lapse(batch, "a");
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { running: 0, queued: 2 } });
+    });
 
     test("a batch that is out of budget goes on with a larger one", async () => {
       const batch = await submit([task("a"), task("b")], { maxCost: 1 });
@@ -410,7 +426,7 @@ export function describeFleetStore(
     test("a lost attempt is charged what it could have spent, until it says what it has", async () => {
       const batch = await submit([task("a", { maxCost: 4 })], { maxCost: 10 });
       const first = await claimed(batch);
-      await under.expire(batch, "a");
+      await expire(batch, "a");
       const second = await claimed(batch);
       expect((await store.overview(batch)).spent.costUsd).toBe(4);
       await store.end(first, exit(143, 1));

@@ -18,7 +18,7 @@ export async function freeBudget(database: FleetDatabase, queue: TaskQueue, id: 
     for (const { key, number: attempt } of await silentAttempts(rows, batch))
       await closeLostAttempt(rows, { batch, key, attempt });
     const { settings, account } = await readBatch(rows, id);
-    if ((await hasOpenAttempts(rows, id)) || grantFor(settings, account, {}) !== undefined) return;
+    if ((await isRunning(rows, id)) || grantFor(settings, account, {}) !== undefined) return;
     await closeBatch({ rows, queue, batch }, "budget");
   });
 }
@@ -32,7 +32,8 @@ async function silentAttempts(rows: Rows, { id, settings }: BatchRow): Promise<{
   );
 }
 
-async function hasOpenAttempts(rows: Rows, batch: string): Promise<boolean> {
-  const sql = "SELECT 1 AS found FROM batch_attempt WHERE batch = $1 AND kind = 'open' LIMIT 1";
+/** A task of a silent worker is still running until the queue gives it back: in a closed batch nobody would take it. */
+async function isRunning(rows: Rows, batch: string): Promise<boolean> {
+  const sql = "SELECT 1 AS found FROM batch_task WHERE batch = $1 AND state = 'running' LIMIT 1";
   return (await first(rows, sql, [batch])) !== undefined;
 }
