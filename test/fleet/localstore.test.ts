@@ -19,6 +19,11 @@ describeFleetStore("a store in SQLite", 25, async () => {
       database.run("UPDATE batch_attempt SET started_at = 0 WHERE batch = ? AND key = ?", [batch, key]);
       database.run("UPDATE batch_worker SET seen_at = 0");
     },
+    hasten: async (batch) => {
+      using database = new Database(path);
+      database.run("PRAGMA busy_timeout = 5000");
+      database.run("UPDATE batch_job SET not_before = 0 WHERE batch = ?", [batch]);
+    },
     lapse: async (batch, key) => {
       using database = new Database(path);
       database.run("PRAGMA busy_timeout = 5000");

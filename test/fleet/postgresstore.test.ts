@@ -18,6 +18,10 @@ else
         await sql`UPDATE koda.batch_attempt SET started_at = 0 WHERE batch = ${batch} AND key = ${key}`;
         await sql`UPDATE koda.batch_worker SET seen_at = 0`;
       },
+      hasten: async (batch) => {
+        await sql`UPDATE koda_boss.job SET start_after = now() - interval '1 second'
+                  WHERE name IN (SELECT name FROM koda.batch_queue WHERE batch = ${batch})`;
+      },
       lapse: async (batch, key) => {
         const boss = new PgBoss({ db: fromBunSql(sql), schema: "koda_boss", supervise: false, schedule: false });
         for (const { name } of await sql<

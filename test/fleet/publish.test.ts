@@ -70,21 +70,20 @@ test("a branch that someone else has pushed meanwhile is not overwritten", async
   await server.nextRequest();
   git(place, repo, "branch", "koda/a", "main");
   const before = git(place, repo, "rev-parse", "koda/a");
-  // The next attempt finds it, and replaces what it has found.
   resolve();
-  const { events } = await running;
-  const retry = events.find((event) => event.type === "task.retry");
-  expect(retry?.error).toMatchObject({ code: "publish", message: expect.stringContaining("stale info") });
-  expect(git(place, repo, "rev-parse", "koda/a^")).toBe(before);
-  expect((await resultsOf(task.store, task.batch)).a).toMatchObject({ state: "done" });
+  await running;
+  const { a } = await resultsOf(task.store, task.batch);
+  expect(a).toMatchObject({ state: "failed", hasPatch: true, attempts: [{ exit: 3, error: { code: "publish" } }] });
+  expect(a?.attempts[0]?.error?.message).toContain("stale info");
+  expect(git(place, repo, "rev-parse", "koda/a")).toBe(before);
 });
 
-test("a publish command that fails is an error of the attempt", async () => {
+test("a task whose publish command fails has failed, and its work is not done again", async () => {
   await using task = await published((_, index) => change[index % 2], {}, { publishCommand: "echo no >&2; exit 3" });
   await task.work();
   const { a } = await resultsOf(task.store, task.batch);
-  expect(a).toMatchObject({ state: "poison", attempts: [{ exit: 1 }, { exit: 1, error: { code: "publish" } }] });
-  expect(a?.attempts[1]?.error?.message).toBe("The publish command failed with exit code 3: no");
+  expect(a).toMatchObject({ state: "failed", hasPatch: true, attempts: [{ exit: 3, error: { code: "publish" } }] });
+  expect(a?.attempts[0]?.error?.message).toBe("The publish command failed with exit code 3: no");
 });
 
 test("what a publish command says when it fails is stored without secrets", async () => {
@@ -94,7 +93,7 @@ test("what a publish command says when it fails is stored without secrets", asyn
   const { events } = await task.work();
   const { a } = await resultsOf(task.store, task.batch);
   const message = "The publish command failed with exit code 3: [key] postgres://koda:[key]@db.example.com/koda [key]";
-  expect(a?.attempts.map(({ error }) => error?.message)).toEqual([message, message]);
+  expect(a?.attempts.map(({ error }) => error?.message)).toEqual([message]);
   expect(JSON.stringify(events)).not.toMatch(/deploy-token-1|sesame/);
 });
 
@@ -133,6 +132,6 @@ test("a server that says that its disk is full fails the task, and stops no work
   chmodSync(hook, 0o755);
   expect((await task.work()).end.exit).toBe(0);
   const { state, attempts } = (await resultsOf(task.store, task.batch)).a ?? {};
-  expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["poison", ["publish", "publish"]]);
+  expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["failed", ["publish"]]);
   expect(attempts?.[0]?.error?.message).toContain("No space left on device");
 });

@@ -99,6 +99,19 @@ for (const [name, task, message] of [
     expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
   });
 
+test("a git server that cannot be reached is asked again later, and no provider waits for it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  const repo = "http://127.0.0.1:1/team/api.git";
+  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  const { events } = await workAt(place, store, { batch, once: true });
+  const retry = events.find((event) => event.type === "task.retry");
+  expect(retry).toMatchObject({ exit: 9, error: { code: "unreachable" } });
+  expect(Date.parse(retry?.not_before ?? "") - Date.now()).toBeGreaterThan(20_000);
+  expect((await store.overview(batch)).paused).toEqual([]);
+});
+
 test("a directory below the clone may not lead out of it", async () => {
   await using place = makePlace();
   await using server = await startModelServer([]);

@@ -12,6 +12,8 @@ export type FleetUnderTest = {
   silence(batch: string, key: string): Promise<void>;
   /** As if the queue had noticed that the lease of this task is over. */
   lapse(batch: string, key: string): Promise<void>;
+  /** As if all that waits in the queue had waited long enough. */
+  hasten(batch: string): Promise<void>;
   leaseMs: number;
 };
 
@@ -106,8 +108,13 @@ export function describeFleetStore(
     test("a provider that stays unavailable makes a task poison when its retries are used up", async () => {
       const batch = await submit([task("a", { group: newBatchId() })], { retries: 2 });
       const end = () => ({ ...exit(9), retryAt: Date.now() - 1 });
-      for (let retry = 0; retry < 2; retry++)
-        expect(await store.end(await claimed(batch), end())).toMatchObject({ kind: "retried" });
+      for (const seconds of [30, 60]) {
+        const settled = await store.end(await claimed(batch), end());
+        if (settled.kind !== "retried") throw new Error(`the task is ${settled.kind}`);
+        expect(Math.round((settled.notBefore - Date.now()) / 1000)).toBe(seconds);
+        expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
+        await under.hasten(batch);
+      }
       expect(await store.end(await claimed(batch), end())).toMatchObject({ kind: "settled", outcome: "poison" });
     });
 
@@ -385,7 +392,7 @@ export function describeFleetStore(
 
     test(`random workers settle each task once and account for every attempt: ${walks} batches`, async () => {
       for (let seed = firstSeed; seed < firstSeed + walks; seed++)
-        expect({ seed, problems: await walkFleet({ store, leaseMs: under.leaseMs, expire, seed }) }).toEqual({ seed, problems: [] });
+        expect({ seed, problems: await walkFleet({ store, ...under, expire, seed }) }).toEqual({ seed, problems: [] });
     }, 600_000);
 
     test(`fifty workers at once keep to a budget and use it up: ${trials} times`, async () => {

@@ -3,7 +3,13 @@ import { defaults, isClaim, newBatchId, resultsOf, task, worker } from "./fleett
 import { seeded } from "./random.ts";
 import { until } from "./until.ts";
 
-type Walk = { store: FleetStore; leaseMs: number; expire(batch: string, key: string): Promise<void>; seed: number };
+type Walk = {
+  store: FleetStore;
+  leaseMs: number;
+  expire(batch: string, key: string): Promise<void>;
+  hasten(batch: string): Promise<void>;
+  seed: number;
+};
 
 /** The least that a request costs here; a worker notices only after one that it has spent too much. */
 const request = 1;
@@ -12,7 +18,7 @@ const request = 1;
  * Workers that claim, work, die, are silent for too long and come back, at random; also in a batch that is cancelled,
  * retried or limited. Returns what contradicts the promises.
  */
-export async function walkFleet({ store, leaseMs, expire, seed }: Walk): Promise<string[]> {
+export async function walkFleet({ store, leaseMs, expire, hasten, seed }: Walk): Promise<string[]> {
   const random = seeded(seed);
   const pick = <T>(values: readonly T[]) => values[Math.floor(random() * values.length)] as T;
   const chance = (of: number) => random() < of;
@@ -43,6 +49,7 @@ export async function walkFleet({ store, leaseMs, expire, seed }: Walk): Promise
       const after = await resultsOf(store, batch);
       if (shown(before) !== shown(after)) problems.push(`a late end changed ${shown(before)} to ${shown(after)}`);
     }
+    if (settled.kind === "retried") await hasten(batch);
     if (settled.kind === "settled") settledBy.set(claim.task.key, (settledBy.get(claim.task.key) ?? 0) + 1);
   };
   const claimOne = async (who: WorkerIdentity) => {

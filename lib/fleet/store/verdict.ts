@@ -23,7 +23,7 @@ export const mostLosses = 2;
 
 const mostErrors = 1;
 
-/** When the provider does not say when to come back. */
+/** At least: a provider that says "in a second" may be down for minutes, and a task has few retries. */
 const firstPauseMs = 30_000;
 const longestPauseMs = 30 * 60_000;
 
@@ -45,7 +45,8 @@ function verdictOnExit({ exit, retryAt }: AttemptEnd, { failures, retries, now }
       ? { kind: "retry", notBefore: 0, failures: { ...failures, errors: failures.errors + 1 }, resumes: false }
       : settle("poison");
   if (failures.retries >= retries) return settle("poison");
-  const notBefore = retryAt ?? now + Math.min(firstPauseMs * 2 ** failures.retries, longestPauseMs);
+  const pauseMs = Math.min(firstPauseMs * 2 ** failures.retries, longestPauseMs);
+  const notBefore = Math.max(retryAt ?? 0, now + pauseMs);
   return { kind: "retry", notBefore, failures: { ...failures, retries: failures.retries + 1 }, resumes: true };
 }
 

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promptTitle } from "../../session/log.ts";
 import type { Basis } from "./basis.ts";
 import { AttemptFailure } from "./failure.ts";
@@ -39,13 +40,20 @@ export async function pushBranch(publishing: Publishing, { repo, branch, before 
   const full = `refs/heads/${branch}`;
   const lease = `--force-with-lease=${full}:${before}`;
   const flags = ["--quiet", "--no-verify", "--no-signed", "--recurse-submodules=no", lease];
-  const end = await tryRemote(user, run, ["push", ...flags, "--", repo, `${commit}:${full}`]);
-  if (end.status !== 0) {
+  const args = ["push", ...flags, "--", repo, `${commit}:${full}`];
+  for (const pauseMs of [...pausesMs, Infinity]) {
+    const end = await tryRemote(user, run, args);
+    if (end.status === 0) break;
     const { code, message: why } = remoteFailure("push", run, end);
-    throw new AttemptFailure(code === "disk" ? code : "publish", `Could not publish "${branch}": ${why}`);
+    if (code !== "unreachable" || pauseMs === Infinity)
+      throw new AttemptFailure(code === "disk" ? code : "publish", `Could not publish "${branch}": ${why}`);
+    await sleep(pauseMs, undefined, { signal });
   }
   return { branch, commit };
 }
+
+/** The work is done and paid for, and an outage may be short. */
+const pausesMs = [1_000, 5_000, 20_000];
 
 async function identity(user: UserGit, run: { directory: string; signal: AbortSignal }) {
   const valueOf = async (key: string) => (await tryRemote(user, run, ["config", "--get", key])).stdout.trim();

@@ -49,9 +49,21 @@ export function remoteFailure(
 ): AttemptFailure {
   const ended = typeof status === "number" ? `failed with exit code ${status}` : `was stopped (${status})`;
   const message = `git ${what} ${ended}: ${withoutPasswords(stderr.trim()).slice(-1000)}`;
-  const isDisks = speaksOfLackOfSpace(stderr) && isDiskFull(directory);
-  return new AttemptFailure(isDisks ? "disk" : "repository", message);
+  if (speaksOfLackOfSpace(stderr) && isDiskFull(directory)) return new AttemptFailure("disk", message);
+  return new AttemptFailure(outage.test(stderr) ? "unreachable" : "repository", message);
 }
+
+/** What git, curl and ssh say when another try may work in a while. */
+const outage = new RegExp(
+  [
+    "could not resolve host|temporary failure in name resolution",
+    "(?:failed|couldn't) (?:to )?connect|connection (?:refused|reset|timed out|closed)|operation timed out",
+    "network is unreachable|no route to host",
+    "requested URL returned error: (?:429|5\\d\\d)",
+    "unexpected disconnect|early EOF",
+  ].join("|"),
+  "i",
+);
 
 /** Nothing of a repository may run, and what git would do beside its work may not either. */
 const settings = [
