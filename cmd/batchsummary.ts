@@ -4,6 +4,7 @@ import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { rowOf, type ResultRow } from "../lib/fleet/results/row.ts";
 import { addToTally, countUnsettled, emptyTally, type Tally } from "../lib/fleet/results/tally.ts";
 import { type FleetStore, taskStates } from "../lib/fleet/store.ts";
+import { shellQuoted } from "../lib/quote.ts";
 import { oneLine } from "../lib/sink/style.ts";
 import { costWords } from "./batchfigures.ts";
 import { storeWords } from "./batchstore.ts";
@@ -12,11 +13,7 @@ import { tableOf } from "./table.ts";
 const mostFaults = 20;
 
 /** The outcomes of a batch, its tasks that are not done, and the command that goes on. */
-export async function summaryLines(
-  store: FleetStore,
-  overview: BatchOverview,
-  options: { readonly store?: string },
-): Promise<string[]> {
+export async function summaryLines(store: FleetStore, overview: BatchOverview, options: WordsOfRun): Promise<string[]> {
   const { id } = overview;
   const words = storeWords(options);
   const byState = new Map(taskStates.map((state) => [state, emptyTally()]));
@@ -38,7 +35,7 @@ export async function summaryLines(
     notDone > faults.length
       ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}${words}`]
       : [];
-  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, words)];
+  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, options)];
 }
 
 function figuresOf(tally: Tally): string[] {
@@ -59,23 +56,43 @@ const more: Readonly<Record<BatchOverview["state"], string>> = {
 };
 
 /** The commands that go on. */
-function nextLines({ id, counts, state, settings }: BatchOverview, store: string): string[] {
+function nextLines({ id, counts, state, settings }: BatchOverview, options: WordsOfRun): string[] {
   const open = countUnsettled(counts);
   const again = counts.failed + counts.poison + counts.cancelled + counts.skipped;
+  const store = storeWords(options);
+  const run = `koda batch run --resume ${id}${store}${runWords(options)}`;
+  const larger = state === "budget" ? budgetFlags(settings) : "";
   return [
     ...(open > 0
       ? [
           `To go on with ${counted(open, "task")}${state === "budget" ? ", with a larger budget" : ""}: ` +
-            `koda batch run --resume ${id}${store}${more[state]}${state === "budget" ? budgetFlags(settings) : ""}`,
+            `${run}${more[state]}${larger}`,
         ]
       : []),
-    ...(again > 0
-      ? [`To retry what did not work: koda batch retry ${id}${store} && koda batch run --resume ${id}${store}`]
-      : []),
-    ...(counts.limit > 0
-      ? [`To go on after a limit: koda batch retry ${id} --limits${store} && koda batch run --resume ${id}${store}`]
-      : []),
+    ...(again > 0 ? [`To retry what did not work: koda batch retry ${id}${store} && ${run}`] : []),
+    ...(counts.limit > 0 ? [`To go on after a limit: koda batch retry ${id} --limits${store} && ${run}`] : []),
   ];
+}
+
+type WordsOfRun = {
+  readonly store?: string;
+  readonly jobs?: number;
+  readonly results?: string;
+  readonly keep?: boolean;
+  readonly publishCommand?: string;
+  readonly noSandbox?: boolean;
+};
+
+/** The flags that belong to the command and not to the batch. */
+function runWords({ jobs, results, keep, publishCommand, noSandbox }: WordsOfRun): string {
+  const words = [
+    ...(jobs === undefined ? [] : [`-j ${jobs}`]),
+    ...(results === undefined ? [] : [`--results ${shellQuoted(results)}`]),
+    ...(keep === true ? ["--keep"] : []),
+    ...(publishCommand === undefined ? [] : [`--publish-command ${shellQuoted(publishCommand)}`]),
+    ...(noSandbox === true ? ["--no-sandbox"] : []),
+  ];
+  return words.map((word) => ` ${word}`).join("");
 }
 
 function budgetFlags({ maxCost, maxTokens }: BatchOverview["settings"]): string {

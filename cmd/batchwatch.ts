@@ -39,8 +39,8 @@ async function follow({ store, id, report, signal, options }: Watching): Promise
       for await (const end of settlements.fresh())
         if (!report.isForPeople || end.outcome !== "done") await report.event(end);
     seen = counts;
-    // A large batch takes long to read, and must not be read all the time.
-    pauseMs = Math.max(leastPauseMs, 10 * (performance.now() - startedAt));
+    // A large batch takes long to read, and must not be read all the time. So does one whose database was away.
+    pauseMs = Math.min(Math.max(leastPauseMs, 10 * (performance.now() - startedAt)), mostPauseMs);
     if (isSettled(overview)) {
       const exit = exitOfBatch(overview);
       await report.event(batchEnd(overview, exit));
@@ -54,6 +54,7 @@ async function follow({ store, id, report, signal, options }: Watching): Promise
 }
 
 const leastPauseMs = 500;
+const mostPauseMs = 10_000;
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());

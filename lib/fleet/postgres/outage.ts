@@ -1,4 +1,4 @@
-import { formatDuration } from "../../config/units.ts";
+import { formatDuration, formatElapsed } from "../../config/units.ts";
 import { isConflict, isOutage, postgresFailure } from "./postgreserror.ts";
 import type { PostgresAddress } from "./postgresaddress.ts";
 
@@ -55,6 +55,6 @@ export class Outages {
     if (this.#since === undefined) return;
     const ms = performance.now() - this.#since;
     this.#since = undefined;
-    this.#patience.note(`${this.#address.place} is back after ${formatDuration(Math.round(ms))}.`);
+    this.#patience.note(`${this.#address.place} is back after ${formatElapsed(ms)}.`);
   }
 }

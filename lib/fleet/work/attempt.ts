@@ -88,7 +88,9 @@ export class TaskAttempt {
       return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, place);
     }
     const { exit, kind, code } = await judgeEnd(end, { ...this.#options, state: place.state });
-    const { message = "", retry_at: retryAt } = end.error ?? {};
+    const { message: said = "", retry_at: retryAt } = end.error ?? {};
+    // The limit of the run was its grant, of which the user knows nothing.
+    const message = isOutOfBudget ? "What the batch may spend is spent, or set aside for other tasks" : said;
     const ended: Ended = {
       ...about,
       exit,

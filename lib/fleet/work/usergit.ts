@@ -53,7 +53,7 @@ export function remoteFailure(
   return new AttemptFailure(outage.test(stderr) ? "unreachable" : "repository", message);
 }
 
-/** What git, curl and ssh say when another try may work in a while. */
+/** The words of git, curl and ssh when another try may work in a while. */
 const outage = new RegExp(
   [
     "could not resolve host|temporary failure in name resolution",

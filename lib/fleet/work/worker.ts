@@ -165,12 +165,17 @@ export class FleetWorker {
       holds: () => this.#held.isHeld(held),
     });
     // Before others may claim it again.
-    if (end.kind === "fault")
-      this.#stop({ why: end.error?.message ?? `koda exec exited with ${end.exit}`, exit: end.exit });
+    if (end.kind === "fault") this.#stop({ why: this.#faultOf(claim, end), exit: end.exit });
     const settled = await this.#reach.ask(() => store.end(claim, end));
     const problem = await attempts.settled(claim, settled);
     if (problem !== undefined) tell(problem);
     note(eventOf(claim, end, settled));
+  }
+
+  /** A worker of any batch says which one it was: an old one that nobody wants is to be cancelled. */
+  #faultOf({ batch, task }: TaskClaim, { exit, error }: AttemptEnd): string {
+    const why = error?.message ?? `koda exec exited with ${exit}`;
+    return this.#options.batch === undefined ? `${why} (task "${task.key}" of batch ${batch})` : why;
   }
 
   #stopAll(): void {
