@@ -84,6 +84,8 @@ export type AttemptEnd = {
   spent: Spending;
   durationMs: number;
   session?: string;
+  /** `openai/gpt-5`: a worker may have one of its own. */
+  model?: string;
   /** The `end` event of the run, as far as the transcripts allow. */
   result?: Record<string, unknown>;
   /** A unified diff against `ref`. */
@@ -171,6 +173,7 @@ export type TaskResult = {
   spent: Spending;
   durationMs?: number;
   session?: string;
+  model?: string;
   result?: Record<string, unknown>;
   hasPatch: boolean;
   published?: { branch: string; commit: string };

@@ -25,9 +25,9 @@ test("a batch does its tasks, each in its own place, and says what became of eac
   const id = idIn(ran);
   expect(await statusOf(place, id)).toMatchObject({ state: "over", total: 2, counts: { done: 2 } });
   const rows = await rowsOf(place, id);
-  expect(rows.map(({ key, outcome, session, patch }) => [key, outcome, session, patch])).toEqual([
-    ["a", "done", `${id}.a`, true],
-    ["b", "done", `${id}.b`, true],
+  expect(rows.map(({ key, outcome, session, model, patch }) => [key, outcome, session, model, patch])).toEqual([
+    ["a", "done", `${id}.a`, "custom/scripted", true],
+    ["b", "done", `${id}.b`, "custom/scripted", true],
   ]);
   expect((await koda(place, ["batch", "results", id, "--format", "patches", "-o", "out"])).exit).toBe(0);
   expect(readFileSync(join(place.project, "out/a.patch"), "utf8")).toContain("+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n");

@@ -48,7 +48,7 @@ export const resultRowSchema = z.object({
 export type ResultRow = z.infer<typeof resultRowSchema>;
 
 export function rowOf(result: TaskResult): ResultRow {
-  const { key, task, state, attempts, spent, durationMs, session, result: end, hasPatch, published } = result;
+  const { key, task, state, attempts, spent, durationMs, session, model, result: end, hasPatch, published } = result;
   // A superseded attempt says nothing about the task.
   const last = attempts.findLast(({ kind }) => kind !== "superseded" && kind !== "open");
   return {
@@ -60,7 +60,7 @@ export function rowOf(result: TaskResult): ResultRow {
     cost_usd: knownCost(spent),
     tokens: spent.tokens,
     duration_ms: durationMs,
-    model: modelOf(task.args),
+    model: model ?? modelOf(task.args),
     session,
     repo: task.repo,
     ref: task.ref,

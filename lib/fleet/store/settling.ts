@@ -49,6 +49,7 @@ async function record(rows: Rows, batch: BatchRow, key: string, { outcome, failu
 function endingOf(end: AttemptEnd | undefined): TaskEnding {
   return {
     ...(end?.session !== undefined && { session: end.session }),
+    ...(end?.model !== undefined && { model: end.model }),
     ...(end?.result !== undefined && { result: end.result }),
     ...(end?.published !== undefined && { published: end.published }),
   };

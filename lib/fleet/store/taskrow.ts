@@ -23,6 +23,7 @@ const publishedSchema = z.object({ branch: z.string(), commit: z.string() });
 /** All that a settled task has to show, but for its patch. */
 const endingSchema = z.object({
   session: z.string().exactOptional(),
+  model: z.string().exactOptional(),
   result: z.record(z.string(), z.unknown()).exactOptional(),
   published: publishedSchema.exactOptional(),
 });

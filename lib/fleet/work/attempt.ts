@@ -80,9 +80,9 @@ export class TaskAttempt {
     return ran;
   }
 
-  async #endOf({ end, failure }: ChildEnd, isOutOfBudget: boolean, place: WorkPlace): Promise<Ended> {
+  async #endOf({ end, model, failure }: ChildEnd, isOutOfBudget: boolean, place: WorkPlace): Promise<Ended> {
     if (end?.exit !== 0 && this.#context.stop.aborted) return this.#stopped();
-    const about = { spent: this.#spent, session: place.session };
+    const about = { spent: this.#spent, session: place.session, ...(model !== undefined && { model }) };
     if (end === undefined) {
       const error = { code: "killed", message: this.#masks.text(failure) };
       return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, place);

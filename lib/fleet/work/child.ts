@@ -17,6 +17,8 @@ const endSchema = z.looseObject({
   files_changed: z.number(),
 });
 
+const startSchema = z.object({ provider: z.string(), model: z.string() });
+
 type RunEnd = z.infer<typeof endSchema>;
 
 type ChildRun = {
@@ -33,7 +35,7 @@ type ChildRun = {
 };
 
 /** `end` is absent when the run was killed or has crashed; `failure` says how then. */
-export type ChildEnd = { spent: Spending; end?: RunEnd; failure: string };
+export type ChildEnd = { spent: Spending; model?: string; end?: RunEnd; failure: string };
 
 /** A run that was told to stop ends its commands, and says so; one that hangs is killed. */
 const graceMs = 15_000;
@@ -75,14 +77,20 @@ export async function runChild(run: ChildRun): Promise<ChildEnd> {
 }
 
 /** The type stands behind the number and the time of the line. */
-const wanted = /^\{"v":1,"seq":\d+,"at":"[^"]*","type":"(usage|end)"/;
+const wanted = /^\{"v":1,"seq":\d+,"at":"[^"]*","type":"(session\.start|usage|end)"/;
 
 async function follow(stdout: ReadableStream<Uint8Array>, onUsage: ChildRun["onUsage"]) {
   let spent: Spending = { costUsd: 0, tokens: 0 };
   let end: RunEnd | undefined;
+  let used: string | undefined;
   for await (const line of linesFrom(stdout)) {
     const type = wanted.exec(line)?.[1];
     if (type === undefined) continue;
+    if (type === "session.start") {
+      const { provider, model } = startSchema.parse(JSON.parse(line));
+      used = `${provider}/${model}`;
+      continue;
+    }
     if (type === "usage") {
       const { turn, cost_usd } = usageSchema.parse(JSON.parse(line));
       spent = spentBy(tokensOf(turn), cost_usd, spent);
@@ -92,7 +100,7 @@ async function follow(stdout: ReadableStream<Uint8Array>, onUsage: ChildRun["onU
     end = endSchema.parse(JSON.parse(line));
     spent = spentBy(Math.max(tokensOf(end.usage), spent.tokens), end.usage.cost_usd, spent);
   }
-  return { spent, ...(end && { end }) };
+  return { spent, ...(used !== undefined && { model: used }), ...(end && { end }) };
 }
 
 /** A cost that is not told is not known. */
