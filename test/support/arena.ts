@@ -1,4 +1,14 @@
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import type { ResourceLimits } from "../../lib/sandbox/policy/policy.ts";
 import { fingerprint, processState } from "./fingerprint.ts";
@@ -14,6 +24,10 @@ export type Arena = AsyncDisposable & {
   readonly tier: OpenTier;
   readonly stranger: Stranger;
   run(command: Parameters<OpenTier["run"]>[0]): Promise<Attempted>;
+  /** Removes what commands have added to the project. */
+  tidy(): void;
+  /** Without a sandbox, puts files back that a command has changed; false when not all is as it was. */
+  repair(): boolean;
 };
 
 export type Attempted = Ran & {
@@ -72,10 +86,18 @@ export async function openArena(
     ...fingerprint(base, [...protectedPaths, "project/src/.vscode"], { times: false }),
     ...processState(stranger.pid),
   });
+  const repair = name === "none" ? repairOf(base, held, look) : () => false;
+  const added = addedTo(join(place.project, "src"), place.project);
+  const tidy = () => added().forEach((path) => rmSync(path, { recursive: true, force: true }));
   const opened = held.move();
   return {
     tier,
     stranger,
+    repair: () => {
+      tidy();
+      return repair();
+    },
+    tidy,
     async run(command) {
       const before = look();
       const ran = await tier.run(command, { env, timeoutMs: 30_000 });
@@ -160,6 +182,40 @@ function makeRepositories({ project, home, env }: Place): void {
 }
 
 const commit = "git -c user.name=a -c user.email=a@example.test commit -qam";
+
+type Look = () => Record<string, string>;
+
+/** Puts files back from a copy. */
+function repairOf(base: string, held: AsyncDisposableStack, look: Look): () => boolean {
+  const copy = mkdtempSync("/var/tmp/koda-copy-");
+  held.defer(async () => rmSync(copy, { recursive: true, force: true }));
+  const { exitCode, stderr } = Bun.spawnSync(["cp", "-a", ...copied, copy], { cwd: base });
+  if (exitCode !== 0) throw new Error(`The arena could not be copied: ${stderr.toString()}`);
+  const all = () => ({ ...fingerprint(base, copied, { times: true }), ...look() });
+  const before = all();
+  return () => putBack(differences(before, all()), base, copy) && differences(before, all()).length === 0;
+}
+
+const copied = ["home", "outside", "project"];
+
+/** Not where a socket would have to be put back: nobody listens to another. */
+function putBack(changed: readonly string[], base: string, copy: string): boolean {
+  const paths = changed.filter((path) => !changed.some((above) => path.startsWith(`${above}/`)));
+  const stats = paths.map((path) => lstatSync(join(copy, path), { throwIfNoEntry: false }));
+  if (paths.some((path, index) => !path.includes("/") || stats[index]?.isSocket())) return false;
+  for (const [index, path] of paths.entries()) {
+    rmSync(join(base, path), { recursive: true, force: true });
+    if (stats[index] !== undefined) Bun.spawnSync(["cp", "-aT", join(copy, path), join(base, path)]);
+  }
+  return true;
+}
+
+/** What is in these directories at a later time and not now. */
+function addedTo(...directories: readonly string[]): () => readonly string[] {
+  const paths = () => directories.flatMap((path) => readdirSync(path).map((name) => join(path, name)));
+  const before = new Set(paths());
+  return () => paths().filter((path) => !before.has(path));
+}
 
 function differences(before: Record<string, string>, after: Record<string, string>): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
