@@ -141,7 +141,8 @@ function canBeTried({ needs = [] }: Attempt): boolean {
 
 /** A row in Python, for what no program of a shell can do. It prints what became of each thing that it `tried`. */
 export function python(strings: TemplateStringsArray, ...values: readonly (string | number)[]): Attempt["run"] {
-  return [interpreter, "-IS", "-c", `${prelude}\n${String.raw(strings, ...values)}`];
+  const text = String.raw(strings, ...values);
+  return [interpreter, "-IS", "-c", `${importsOf(text)}\n${prelude}\n${text}`];
 }
 
 /** Numbers of calls that our own tables have no use for: x86-64, arm64. */
@@ -164,13 +165,25 @@ const numbers = Object.fromEntries(
   Object.entries({ ...syscalls, ...others }).map(([name, pair]) => [name, pair[process.arch === "arm64" ? 1 : 0]]),
 );
 
+/** Some modules take longer to load than all that a row does. */
+function importsOf(text: string): string {
+  const slow = ["signal", "socket"].filter((name) => new RegExp(`\\b${name}\\.`).test(text));
+  return [
+    `import errno, fcntl, os, struct, sys, time`,
+    ...slow.map((name) => `import ${name}`),
+    ...(/\b(call|libc|ctypes)\b/.test(text) ? [libc] : []),
+  ].join("\n");
+}
+
+const libc = `
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long`;
+
 const prelude = `
-import ctypes, errno, fcntl, os, signal, socket, struct, sys, time
 E = os.environ
 P, H, OUT, TMP = E["P"], E["H"], E["OUT"], E["TMPDIR"]
 STRANGER, KODA, PORT = int(E["STRANGER"]), int(E["KODA"]), int(E["PORT"])
-libc = ctypes.CDLL(None, use_errno=True)
-libc.syscall.restype = ctypes.c_long
 SYS = ${JSON.stringify(numbers)}
 def call(name, *arguments):
     plain = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
