@@ -77,7 +77,11 @@ export class StdioTransport implements Transport {
     let fault = "the program closed its output";
     try {
       const throttle = newThrottle();
-      for await (const line of linesOf(program.stdout, throttle)) if (this.#take(line)) await throttle(messageBytes);
+      for await (const line of linesOf(program.stdout, throttle)) {
+        // There may be thousands of messages more, each of which would have to wait.
+        if (this.#isClosing || this.#reason !== undefined) break;
+        if (this.#take(line)) await throttle(messageBytes);
+      }
       await within(exitMs, program.ended);
     } catch (error) {
       fault = messageOf(error);

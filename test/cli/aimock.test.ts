@@ -19,7 +19,7 @@ const faults: readonly (readonly [string, MockFaults])[] = [
 ];
 
 /** KODA_SEQUENCES=300 makes as many runs in all, and KODA_SEED other ones. */
-const each = Math.ceil(Number(process.env.KODA_SEQUENCES ?? 36) / faults.length);
+const each = Math.ceil(Number(process.env.KODA_SEQUENCES ?? 18) / faults.length);
 const seed = Number(process.env.KODA_SEED ?? 1);
 /** In seconds. */
 const longest = 60;

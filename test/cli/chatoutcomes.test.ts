@@ -97,6 +97,8 @@ test("all replies to a turn are stored before the first one is read", async () =
   const session = sessionOf(chat);
   chat.pause();
   chat.submit(input("b"));
+  // Otherwise the turn may be over before.
+  await until(() => new ChatLog(place).left(session).some(({ id }) => id === "b"));
   for (let line = 0; line < 700; line++) chat.submit("no submission");
   goOn.resolve();
   await until(() => new ChatLog(place).repliedIn("a").length > 0);

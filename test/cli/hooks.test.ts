@@ -217,27 +217,31 @@ test.each(failures)(
   },
 );
 
-test("a hook may print a gigabyte: it is stopped, and koda does not keep it", async () => {
-  await using place = makePlace({}, "/var/tmp");
-  const hooks = [
-    { on: "prompt", command: "yes | head -c 1G >&2; yes | head -c 1G" },
-    { on: "session.end", command: "while ! test -e go; do sleep 0.01; done" },
-  ];
-  configure(place, { hooks });
-  await using server = await startModelServer([say("Done.")]);
-  const child = start(place, ["exec", "--json", ...using(server), "go"]);
-  const lines = follow(child);
-  await lines.until(({ type }) => type === "turn.end");
-  const [, peak] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
-  place.write("go", "");
-  const { end, events } = await lines.finished();
-  expect([...ending(end), notices(events)]).toEqual([
-    "done 0",
-    undefined,
-    [expect.stringMatching(/^warn: The hook .* failed: it printed more than 1 MiB$/)],
-  ]);
-  expect(Number(peak) / 1024).toBeWithin(20, 120);
-}, 60_000);
+test.concurrent(
+  "a hook may print a gigabyte: it is stopped, and koda does not keep it",
+  async () => {
+    await using place = makePlace({}, "/var/tmp");
+    const hooks = [
+      { on: "prompt", command: "yes | head -c 1G >&2; yes | head -c 1G" },
+      { on: "session.end", command: "while ! test -e go; do sleep 0.01; done" },
+    ];
+    configure(place, { hooks });
+    await using server = await startModelServer([say("Done.")]);
+    const child = start(place, ["exec", "--json", ...using(server), "go"]);
+    const lines = follow(child);
+    await lines.until(({ type }) => type === "turn.end");
+    const [, peak] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? [];
+    place.write("go", "");
+    const { end, events } = await lines.finished();
+    expect([...ending(end), notices(events)]).toEqual([
+      "done 0",
+      undefined,
+      [expect.stringMatching(/^warn: The hook .* failed: it printed more than 1 MiB$/)],
+    ]);
+    expect(Number(peak) / 1024).toBeWithin(20, 120);
+  },
+  60_000,
+);
 
 test("a session.start hook and a prompt hook give the model context, and can stop the run before it begins", async () => {
   const start = { on: "session.start", command: printing({ context: "The branch is frozen." }) };
@@ -367,17 +371,21 @@ test("hooks run in the sandbox and without secrets", async () => {
   expect(seen).toContain('"prompt":"go"');
 });
 
-test("nothing that a hook starts outlives it", async () => {
-  const mark = 100_000 + Math.floor(Math.random() * 800_000);
-  const command = `(trap '' TERM HUP; sleep ${mark}.1) & setsid sleep ${mark}.2 & sleep ${mark}.3 &`;
-  const { events } = await run([say("Done.")], [{ on: "prompt", command }]);
-  expect(notices(events)).toEqual([
-    expect.stringMatching(/^info: Processes that the hook .* left running were stopped$/),
-  ]);
-  expect(processesWith(`sleep\0${mark}`)).toEqual([]);
-}, 30_000);
+test.concurrent(
+  "nothing that a hook starts outlives it",
+  async () => {
+    const mark = 100_000 + Math.floor(Math.random() * 800_000);
+    const command = `(trap '' TERM HUP; sleep ${mark}.1) & setsid sleep ${mark}.2 & sleep ${mark}.3 &`;
+    const { events } = await run([say("Done.")], [{ on: "prompt", command }]);
+    expect(notices(events)).toEqual([
+      expect.stringMatching(/^info: Processes that the hook .* left running were stopped$/),
+    ]);
+    expect(processesWith(`sleep\0${mark}`)).toEqual([]);
+  },
+  30_000,
+);
 
-test("a hook that does not listen to TERM is killed at its timeout", async () => {
+test.concurrent("a hook that does not listen to TERM is killed at its timeout", async () => {
   const mark = 100_000 + Math.floor(Math.random() * 800_000);
   const command = `trap '' TERM; while :; do sleep ${mark}; done`;
   const { end, events } = await run([say("Done.")], [{ on: "prompt", command, timeout: "300ms" }]);
@@ -385,38 +393,42 @@ test("a hook that does not listen to TERM is killed at its timeout", async () =>
   expect(processesWith(`sleep\0${mark}`)).toEqual([]);
 });
 
-test("hooks are held by Landlock alone as well", async () => {
-  await using place = makePlace({}, "/var/tmp");
-  const mark = 100_000 + Math.floor(Math.random() * 800_000);
-  const hooks = [
-    {
-      on: "prompt",
-      command: `echo x > ../outside; (trap '' TERM; setsid sleep ${mark}.1) & echo '{"context":"seen"}'`,
-    },
-    { on: "tool.before", command: "echo no >&2; exit 2" },
-  ];
-  configure(place, { hooks });
-  await using server = await startModelServer([write("a.txt"), say("Done.")]);
-  const program = programWithout(asInDocker, join(place.project, ".."));
-  const ran = await runIn(place, [program, binary, "exec", "--json", ...using(server), "go"]);
-  const { end, events } = checkLines(ran);
-  expect(of(events, "session.start")[0]?.sandbox.backend).toBe("landlock");
-  expect([...ending(end), end.tools.denied, existsSync(join(place.project, "../outside"))]).toEqual([
-    "done 0",
-    undefined,
-    1,
-    false,
-  ]);
-  expect(server.requests[0]?.lines.at(-1)?.text).toBe("The user's hook (prompt) says:\nseen");
-  expect(processesWith(`sleep\0${mark}`)).toEqual([]);
-}, 30_000);
+test.concurrent(
+  "hooks are held by Landlock alone as well",
+  async () => {
+    await using place = makePlace({}, "/var/tmp");
+    const mark = 100_000 + Math.floor(Math.random() * 800_000);
+    const hooks = [
+      {
+        on: "prompt",
+        command: `echo x > ../outside; (trap '' TERM; setsid sleep ${mark}.1) & echo '{"context":"seen"}'`,
+      },
+      { on: "tool.before", command: "echo no >&2; exit 2" },
+    ];
+    configure(place, { hooks });
+    await using server = await startModelServer([write("a.txt"), say("Done.")]);
+    const program = programWithout(asInDocker, join(place.project, ".."));
+    const ran = await runIn(place, [program, binary, "exec", "--json", ...using(server), "go"]);
+    const { end, events } = checkLines(ran);
+    expect(of(events, "session.start")[0]?.sandbox.backend).toBe("landlock");
+    expect([...ending(end), end.tools.denied, existsSync(join(place.project, "../outside"))]).toEqual([
+      "done 0",
+      undefined,
+      1,
+      false,
+    ]);
+    expect(server.requests[0]?.lines.at(-1)?.text).toBe("The user's hook (prompt) says:\nseen");
+    expect(processesWith(`sleep\0${mark}`)).toEqual([]);
+  },
+  30_000,
+);
 
 function processesWith(words: string): string[] {
   const lines = (allPids() ?? []).map((pid) => unlessRefused(() => readFileSync(`/proc/${pid}/cmdline`, "latin1")));
   return lines.filter((line) => line !== undefined).filter((line) => line.includes(words));
 }
 
-test.each(["session.start", "prompt", "tool.before", "tool.after", "stop", "turn.end", "session.end"])(
+test.concurrent.each(["session.start", "prompt", "tool.before", "tool.after", "stop", "turn.end", "session.end"])(
   "the time limit holds during a hook on %s",
   async (on) => {
     const { end } = await run([write("a.txt"), say("Done.")], [{ on, command: "sleep 600" }], {
@@ -427,7 +439,7 @@ test.each(["session.start", "prompt", "tool.before", "tool.after", "stop", "turn
   },
 );
 
-test("the idle clock does not count the time of a hook", async () => {
+test.concurrent("the idle clock does not count the time of a hook", async () => {
   const hooks = ["prompt", "tool.before"].map((on) => ({ on, command: "sleep 1" }));
   const { end } = await run([write("a.txt"), say("Done.")], hooks, { args: ["--idle-timeout", "700ms"] });
   expect(ending(end)).toEqual(["done 0", undefined]);

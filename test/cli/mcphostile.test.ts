@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Turns } from "../support/hostile.ts";
 import { binary, checkLines, exec, type Line, using } from "../support/koda.ts";
 import { onceOffered, serverOf, untilSaid } from "../support/mcp.ts";
 import type { McpPlan } from "../support/mcp-program.ts";
@@ -21,7 +22,8 @@ const mostMegabytes = 150;
 
 const message = (rest: object) => JSON.stringify({ jsonrpc: "2.0", ...rest });
 const padding = "x".repeat(900);
-const floods: readonly { what: string; floods: NonNullable<McpPlan["floods"]>; isUsable?: true }[] = [
+type Flood = { what: string; floods: NonNullable<McpPlan["floods"]>; isUsable?: true };
+const floods: readonly Flood[] = [
   {
     what: "log messages",
     floods: { line: message({ method: "notifications/message", params: { level: "info", data: padding } }) },
@@ -39,34 +41,42 @@ const floods: readonly { what: string; floods: NonNullable<McpPlan["floods"]>; i
   { what: "messages of no kind", floods: { line: message({ padding }) } },
 ];
 
-test.each(floods)(
+/** Each of them keeps a processor busy. */
+const turns = new Turns(3);
+
+test.concurrent.each(floods)(
   "a server that sends $what without a pause costs neither the run nor its memory",
-  async ({ floods, isUsable }) => {
-    await using place = makePlace();
-    const echo = { name: "echo", does: "echo", annotations: reading } as const;
-    configure(place, {
-      mcp: {
-        servers: { s: serverOf({ floods, tools: [echo] }, { call_timeout: "10s", required: isUsable ?? false }) },
-      },
-    });
-    const { promise, resolve } = Promise.withResolvers<number>();
-    let peak = 0;
-    await using model = await startModelServer(async (_, index) => {
-      peak = memoryOf(await promise, "VmHWM");
-      if (index === 3) return say("Done.");
-      return [call("s__echo", { n: index }), call("Bash", { command: `sleep 0.3; echo ${index}` })];
-    });
-    const child = spawnIn(place, [binary, "exec", "--json", ...using(model), "go"]);
-    resolve(child.pid);
-    const { events, end } = checkLines(await finished(child));
-    expect(end.status).toBe("done");
-    const ok = results(events).flatMap((event) => (event.ok ? [event.tool] : []));
-    expect(ok.filter((tool) => tool === "Bash")).toHaveLength(3);
-    if (isUsable) expect(ok.filter((tool) => tool === "s__echo")).toHaveLength(3);
-    expect(peak).toBeLessThan(mostMegabytes);
-  },
-  30_000,
+  async (row) => await turns.take(async () => await judgeFlood(row)),
+  60_000,
 );
+
+async function judgeFlood({ floods, isUsable }: Flood): Promise<void> {
+  await using place = makePlace();
+  const echo = { name: "echo", does: "echo", annotations: reading } as const;
+  configure(place, {
+    mcp: {
+      servers: { s: serverOf({ floods, tools: [echo] }, { call_timeout: "10s", required: isUsable ?? false }) },
+    },
+  });
+  const { promise, resolve } = Promise.withResolvers<number>();
+  let peak = 0;
+  await using model = await startModelServer(async (_, index) => {
+    peak = memoryOf(await promise, "VmHWM");
+    if (index === 3) return say("Done.");
+    return [call("s__echo", { n: index }), call("Bash", { command: `sleep 0.3; echo ${index}` })];
+  });
+  const child = spawnIn(place, [binary, "exec", "--json", ...using(model), "go"]);
+  resolve(child.pid);
+  const { events, end } = checkLines(await finished(child));
+  const endedAt = performance.now();
+  expect(end.status).toBe("done");
+  const ok = results(events).flatMap((event) => (event.ok ? [event.tool] : []));
+  expect(ok.filter((tool) => tool === "Bash")).toHaveLength(3);
+  if (isUsable) expect(ok.filter((tool) => tool === "s__echo")).toHaveLength(3);
+  expect(peak).toBeLessThan(mostMegabytes);
+  // What else the server has sent is not waited for.
+  expect(endedAt - (model.requests[3]?.sentAt ?? 0)).toBeLessThan(3_000);
+}
 
 test("messages that no client expects cost at most their call", async () => {
   await using place = makePlace();
@@ -169,37 +179,46 @@ test("a server that changes hundreds of tools is told in a line", async () => {
   expect(message.join("")).toContain("s__grown-19, 280 more. Tools that cannot be used any more: s__grow");
 });
 
-test("a call that ignores its cancellation is given up, and its program is gone after the run", async () => {
-  await using place = makePlace();
-  const log = join(place.project, "log");
-  const hang = { tools: [{ name: "hang", does: "hang" }] } as const;
-  const servers = { s: serverOf({ log, ...hang }, { call_timeout: "300ms" }), t: serverOf({ log, ...hang }) };
-  configure(place, { mcp: { servers } });
-  const isCancelled = `until grep -q notifications/cancelled log; do sleep 0.05; done`;
-  await using model = await startModelServer([
-    call("s__hang"),
-    call("Bash", { command: isCancelled }),
-    call("t__hang"),
-  ]);
-  const { events, end } = await exec(place, model, ["--timeout", "3s", "go"]);
-  const [timedOut, bash] = results(events);
-  expect(timedOut).toMatchObject({ ok: false, summary: expect.stringContaining("timed out") });
-  expect(bash).toMatchObject({ ok: true });
-  expect(end).toMatchObject({ status: "limit", exit: 124 });
-  expect(end.duration_ms).toBeLessThan(8_000);
-  expect(processesNaming(log)).toEqual([]);
-}, 15_000);
+test.concurrent(
+  "a call that ignores its cancellation is given up, and its program is gone after the run",
+  async () => {
+    await using place = makePlace();
+    const log = join(place.project, "log");
+    const hang = { tools: [{ name: "hang", does: "hang" }] } as const;
+    const servers = { s: serverOf({ log, ...hang }, { call_timeout: "300ms" }), t: serverOf({ log, ...hang }) };
+    configure(place, { mcp: { servers } });
+    const isCancelled = `until grep -q notifications/cancelled log; do sleep 0.05; done`;
+    await using model = await startModelServer([
+      call("s__hang"),
+      call("Bash", { command: isCancelled }),
+      call("t__hang"),
+    ]);
+    const { events, end } = await exec(place, model, ["--timeout", "3s", "go"]);
+    const [timedOut, bash] = results(events);
+    expect(timedOut).toMatchObject({ ok: false, summary: expect.stringContaining("timed out") });
+    expect(bash).toMatchObject({ ok: true });
+    expect(end).toMatchObject({ status: "limit", exit: 124 });
+    expect(end.duration_ms).toBeLessThan(8_000);
+    expect(processesNaming(log)).toEqual([]);
+  },
+  15_000,
+);
 
-test("a server that asks without a pause and reads no answer is ended, with the reason", async () => {
-  await using place = makePlace();
-  const server = serverOf({ floods: { line: message({ id: 1, method: "ping" }) }, deaf: true });
-  configure(place, { mcp: { servers: { s: server } } });
-  await using model = await startModelServer([]);
-  const { end } = await exec(place, model, ["go"]);
-  expect(end.error?.message).toContain("s: it has left 1000 messages unread");
-}, 20_000);
+test.concurrent(
+  "a server that asks without a pause and reads no answer is ended, with the reason",
+  async () => {
+    await using place = makePlace();
+    const server = serverOf({ floods: { line: message({ id: 1, method: "ping" }) }, deaf: true });
+    configure(place, { mcp: { servers: { s: server } } });
+    await using model = await startModelServer([]);
+    const { end } = await exec(place, model, ["go"]);
+    expect(end.error?.message).toContain("s: it has left 1000 messages unread");
+    expect(end.duration_ms).toBeLessThan(8_000);
+  },
+  20_000,
+);
 
-test("the progress of a call is told as far as anybody reads it", async () => {
+test.concurrent("the progress of a call is told as far as anybody reads it", async () => {
   await using place = makePlace();
   const tools = (["babble", "progress"] as const).map((does) => ({ name: does, does }));
   configure(place, { mcp: { servers: { s: serverOf({ tools }) } } });
@@ -212,7 +231,7 @@ test("the progress of a call is told as far as anybody reads it", async () => {
   expect(results(events).map(({ summary }) => summary)).toEqual(["done", "done"]);
 });
 
-test("a task that takes too long is cancelled", async () => {
+test.concurrent("a task that takes too long is cancelled", async () => {
   await using place = makePlace();
   const log = join(place.project, "log");
   const tools = [{ name: "endless", execution: { taskSupport: "required" } }];

@@ -150,7 +150,7 @@ test("a directory as standard input is an error", async () => {
   expect(error).toEqual(usage("Cannot read stdin: it is a directory"));
 });
 
-test("a pipeline is waited for however late its first byte, and its process is named", async () => {
+test.concurrent("a pipeline is waited for however late its first byte, and its process is named", async () => {
   await using place = makePlace();
   const script = "mkfifo gate; (read -r _ < gate; echo late) | prog";
   const child = startShell(place, script, { prompt: "why?" });
@@ -161,7 +161,7 @@ test("a pipeline is waited for however late its first byte, and its process is n
   expect(notes).toMatch(/^koda: waiting for .* holds open; --stdin ignore does not wait\n$/);
 });
 
-test("a process substitution is a pipeline too", async () => {
+test.concurrent("a process substitution is a pipeline too", async () => {
   await using place = makePlace();
   const child = startShell(place, "mkfifo gate in; (exec > in; read -r _ < gate; echo late) & prog < in", {
     prompt: "why?",
@@ -178,7 +178,7 @@ const runsAsUser =
   asUser.every((word) => word.startsWith("--") || Bun.which(word) !== null) &&
   Bun.spawnSync([...asUser, process.execPath, "--version"]).success;
 
-test.skipIf(!runsAsUser)("a pipeline whose writer is hidden from us is waited for", async () => {
+test.concurrent.skipIf(!runsAsUser)("a pipeline whose writer is hidden from us is waited for", async () => {
   await using place = makePlace();
   // A program that may be run but not read shows its descriptors to nobody.
   const hidden = place.write("bin/cat", await Bun.file(Bun.which("cat") ?? "/bin/cat").bytes());
@@ -194,17 +194,20 @@ test.skipIf(!runsAsUser)("a pipeline whose writer is hidden from us is waited fo
   expect((await resultOf(child, rest)).parts).toEqual(block("why?", "late"));
 });
 
-test.skipIf(process.getuid?.() !== 0)("a hidden process beside a hidden ancestor is no pipeline", async () => {
-  await using place = makePlace();
-  using pipe = harnessPipe();
-  const script = 'mkfifo gate; read -r _ < gate & "$BUN" "$FILE" "$OPTIONS" 65534; : > gate';
-  const { parts, notes } = await resultOf(startShell(place, script, { prompt: "do it" }, { stdin: pipe.read }));
-  pipe.end();
-  expect(parts).toEqual(text("do it"));
-  expect(notes).toContain("the process that holds it open is not visible");
-});
+test.concurrent.skipIf(process.getuid?.() !== 0)(
+  "a hidden process beside a hidden ancestor is no pipeline",
+  async () => {
+    await using place = makePlace();
+    using pipe = harnessPipe();
+    const script = 'mkfifo gate; read -r _ < gate & "$BUN" "$FILE" "$OPTIONS" 65534; : > gate';
+    const { parts, notes } = await resultOf(startShell(place, script, { prompt: "do it" }, { stdin: pipe.read }));
+    pipe.end();
+    expect(parts).toEqual(text("do it"));
+    expect(notes).toContain("the process that holds it open is not visible");
+  },
+);
 
-test("a silent pipe that only an ancestor holds open does not stop a run", async () => {
+test.concurrent("a silent pipe that only an ancestor holds open does not stop a run", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
   const { parts, notes } = await resultOf(start(place, { prompt: "do it" }, pipe.read));
@@ -215,7 +218,7 @@ test("a silent pipe that only an ancestor holds open does not stop a run", async
   expect(notes).toContain(`(process ${process.pid})`);
 });
 
-test("a process beside us that holds the same pipe for reading feeds nobody", async () => {
+test.concurrent("a process beside us that holds the same pipe for reading feeds nobody", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
   const script = "mkfifo gate; exec 5<&0; read -r _ < gate & prog <&5; : > gate";
@@ -225,7 +228,7 @@ test("a process beside us that holds the same pipe for reading feeds nobody", as
   expect(notes).toContain(`(process ${process.pid}) holds it open`);
 });
 
-test("an ancestor that writes late is heard by a session that goes on without a prompt", async () => {
+test.concurrent("an ancestor that writes late is heard by a session that goes on without a prompt", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
   const child = start(place, { last: true }, pipe.read);
@@ -234,16 +237,19 @@ test("an ancestor that writes late is heard by a session that goes on without a 
   expect((await resultOf(child, rest)).parts).toEqual(text("late"));
 });
 
-test("a session that can go on without a prompt takes one from standard input, and does not wait long for it", async () => {
-  await using place = makePlace();
-  expect((await inShell(place, "prog < /dev/null", { resume: "mine" })).parts).toEqual([]);
-  expect((await withStdin(place, "and then", { last: true })).parts).toEqual(text("and then"));
-  expect((await withStdin(place, "", { last: true })).parts).toEqual([]);
-  using pipe = harnessPipe();
-  expect((await resultOf(start(place, { last: true }, pipe.read))).parts).toEqual([]);
-});
+test.concurrent(
+  "a session that can go on without a prompt takes one from standard input, and does not wait long for it",
+  async () => {
+    await using place = makePlace();
+    expect((await inShell(place, "prog < /dev/null", { resume: "mine" })).parts).toEqual([]);
+    expect((await withStdin(place, "and then", { last: true })).parts).toEqual(text("and then"));
+    expect((await withStdin(place, "", { last: true })).parts).toEqual([]);
+    using pipe = harnessPipe();
+    expect((await resultOf(start(place, { last: true }, pipe.read))).parts).toEqual([]);
+  },
+);
 
-test("quiet says only that input may be lost", async () => {
+test.concurrent("quiet says only that input may be lost", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
   expect((await resultOf(start(place, { prompt: "do it", quiet: true }, pipe.read))).notes).toBe("");
@@ -251,7 +257,7 @@ test("quiet says only that input may be lost", async () => {
   expect(notes).toMatch(/^koda: continuing without stdin: .*\n$/);
 });
 
-test("what an ancestor sends at once is read to its end, however late that is", async () => {
+test.concurrent("what an ancestor sends at once is read to its end, however late that is", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
   writeSync(pipe.write, "first ");
@@ -261,7 +267,7 @@ test("what an ancestor sends at once is read to its end, however late that is", 
   expect((await resultOf(child, rest)).parts).toEqual(block("do it", "first last"));
 });
 
-test("a pipe that an ancestor closed is nothing to append", async () => {
+test.concurrent("a pipe that an ancestor closed is nothing to append", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
   const child = start(place, { prompt: "do it" }, pipe.read);
@@ -269,7 +275,7 @@ test("a pipe that an ancestor closed is nothing to append", async () => {
   expect(await resultOf(child)).toMatchObject({ parts: text("do it"), notes: "" });
 });
 
-test("without a prompt a pipe is the prompt, even if an ancestor takes its time", async () => {
+test.concurrent("without a prompt a pipe is the prompt, even if an ancestor takes its time", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
   const child = start(place, {}, pipe.read);
@@ -278,7 +284,7 @@ test("without a prompt a pipe is the prompt, even if an ancestor takes its time"
   expect((await resultOf(child, rest)).parts).toEqual(text("do it"));
 });
 
-test("a silent socket does not stop a run, and what it sends at once is appended", async () => {
+test.concurrent("a silent socket does not stop a run, and what it sends at once is appended", async () => {
   await using place = makePlace();
   // A pipe of Bun or Node is a pair of sockets.
   const silent = start(place, { prompt: "do it" }, "pipe");
@@ -290,7 +296,7 @@ test("a silent socket does not stop a run, and what it sends at once is appended
   expect((await resultOf(talking)).parts).toEqual(block("do it", "words"));
 });
 
-test("--stdin append and require wait for the end of a silent pipe", async () => {
+test.concurrent("--stdin append and require wait for the end of a silent pipe", async () => {
   await using place = makePlace();
   for (const stdin of ["append", "require"] as const) {
     using pipe = harnessPipe();
@@ -449,7 +455,7 @@ test.each(badImages)("the image %s is a usage error that names it", async (file,
   expect(error).toEqual(usage(message));
 });
 
-test("a signal ends the wait for standard input, and for a named pipe that nobody opens", async () => {
+test.concurrent("a signal ends the wait for standard input, and for a named pipe that nobody opens", async () => {
   await using place = makePlace();
   using pipe = harnessPipe();
   const reading = start(place, {}, pipe.read);

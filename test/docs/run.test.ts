@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { shellBlocks } from "../support/docs/shell.ts";
+import { Turns } from "../support/hostile.ts";
 import { binary } from "../support/koda.ts";
 import { say } from "../support/model-reply.ts";
 import { type ModelRequestSeen, type ModelServer, startModelServer } from "../support/model-server.ts";
@@ -103,17 +104,21 @@ const isWrong = /^(?:2|70|137|143) /;
 /** The turns before it were complete, so there is nothing to finish. */
 const hasNothingToFinish = "2 koda exec --last ";
 
-describe("koda carries out the command lines of", () => {
-  for (const page of pages)
-    test(page, async () => {
-      await using server = await startModelServer(content, { strict: false });
-      const blocks = shellBlocks(page);
-      const lines = await ran(blocks, server);
-      expect(lines.filter((line) => isWrong.test(line) && line !== hasNothingToFinish)).toEqual([]);
-      // Alternatives run only one of their lines.
-      expect(lines.length).toBeGreaterThanOrEqual(blocks.filter((code) => /^(?:\w+=\S+ )*koda /m.test(code)).length);
-    });
+/** Some wait for a proxy or a worker, which run until their limit. */
+const turns = new Turns(3);
+
+describe.concurrent("koda carries out the command lines of", () => {
+  for (const page of pages) test(page, async () => await turns.take(async () => await judge(page)));
 });
+
+async function judge(page: string): Promise<void> {
+  await using server = await startModelServer(content, { strict: false });
+  const blocks = shellBlocks(page);
+  const lines = await ran(blocks, server);
+  expect(lines.filter((line) => isWrong.test(line) && line !== hasNothingToFinish)).toEqual([]);
+  // Alternatives run only one of their lines.
+  expect(lines.length).toBeGreaterThanOrEqual(blocks.filter((code) => /^(?:\w+=\S+ )*koda /m.test(code)).length);
+}
 
 test("a page without a shell in it would be noticed", () => {
   const lines = pages

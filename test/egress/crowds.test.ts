@@ -120,7 +120,7 @@ test.skipIf(!isLinux)(
 
 test.each([...ways])("$name: a crowd that says its hello byte by byte for ever is let go", async (way: Way) => {
   await using origin = await startOrigin(echoOrLeave);
-  await using opened = await openProxies([origin.port], { limits: { headMs: 3_000 } });
+  await using opened = await openProxies([origin.port], { limits: { headMs: 2_000 } });
   const before = isLinux ? descriptorsOf("self") : 0;
   const drip = async () => {
     const socket = dialProxy(way.port(opened.proxies));

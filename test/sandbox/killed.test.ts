@@ -27,7 +27,7 @@ const deaths: readonly [name: string, exit: number | null][] = [
   ["a timeout", 124],
 ];
 
-test.skipIf(missing !== undefined).each(deaths)(
+test.concurrent.skipIf(missing !== undefined).each(deaths)(
   "nothing of a run outlives koda that is ended by %s",
   async (name, exit) => {
     await using place = makePlace({ file: "" });

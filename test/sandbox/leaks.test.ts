@@ -7,7 +7,7 @@ import { type OpenTier, openTier, users, whyMissing } from "../support/tiers.ts"
 import { until } from "../support/until.ts";
 
 /** A command costs bubblewrap ten times as much. */
-const many = { namespaces: 300, bwrap: 100, landlock: 300 } as const;
+const many = { namespaces: 120, bwrap: 50, landlock: 120 } as const;
 const atOnce = 8;
 
 /** Every way in which a command ends, and what it may have used up to then. */

@@ -5,7 +5,7 @@ import { makeShelf, start } from "../support/sessions.ts";
 import { assertAccepted, assertSame, type Step, stateOf, Walk } from "../support/session-walk.ts";
 
 /** `KODA_SEQUENCES=10000` for more. */
-const sequences = Number(process.env.KODA_SEQUENCES ?? 2_500);
+const sequences = Number(process.env.KODA_SEQUENCES ?? 1_000);
 
 const turn: fc.Arbitrary<Step> = fc.record({
   do: fc.constant("turn" as const),

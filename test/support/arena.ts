@@ -1,5 +1,18 @@
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
+import { unlessRefused } from "../../lib/errors.ts";
 import type { ResourceLimits } from "../../lib/sandbox/policy/policy.ts";
 import { fingerprint, processState } from "./fingerprint.ts";
 import type { Place } from "./place.ts";
@@ -14,6 +27,10 @@ export type Arena = AsyncDisposable & {
   readonly tier: OpenTier;
   readonly stranger: Stranger;
   run(command: Parameters<OpenTier["run"]>[0]): Promise<Attempted>;
+  /** Removes what commands have added to the project. */
+  tidy(): void;
+  /** Puts files back that a command has changed; false when not all is as it was. */
+  repair(): boolean;
 };
 
 export type Attempted = Ran & {
@@ -72,10 +89,19 @@ export async function openArena(
     ...fingerprint(base, [...protectedPaths, "project/src/.vscode"], { times: false }),
     ...processState(stranger.pid),
   });
+  const repair = repairOf(base, held, look);
+  const added = addedTo(join(place.project, "src"), place.project);
+  const tidy = () => added().forEach((path) => rmSync(path, { recursive: true, force: true }));
   const opened = held.move();
   return {
     tier,
     stranger,
+    repair: () => {
+      tidy();
+      // A sandbox may know files by more than their names.
+      return repair(name === "none");
+    },
+    tidy,
     async run(command) {
       const before = look();
       const ran = await tier.run(command, { env, timeoutMs: 30_000 });
@@ -160,6 +186,59 @@ function makeRepositories({ project, home, env }: Place): void {
 }
 
 const commit = "git -c user.name=a -c user.email=a@example.test commit -qam";
+
+type Look = () => Record<string, string>;
+
+/** Puts files back from a copy; where `mayReplace` is not said, only those that are still the same files. */
+function repairOf(base: string, held: AsyncDisposableStack, look: Look): (mayReplace: boolean) => boolean {
+  const copy = mkdtempSync("/var/tmp/koda-copy-");
+  held.defer(async () => rmSync(copy, { recursive: true, force: true }));
+  const { exitCode, stderr } = Bun.spawnSync(["cp", "-a", ...copied, copy], { cwd: base });
+  if (exitCode !== 0) throw new Error(`The arena could not be copied: ${stderr.toString()}`);
+  const all = () => ({ ...fingerprint(base, copied, { times: true }), ...look() });
+  const before = all();
+  const files = new Map(Object.keys(before).map((path) => [path, statsOf(join(base, path))?.ino]));
+  return (mayReplace) => {
+    for (const path of differences(before, all())) {
+      const [now, then] = [join(base, path), join(copy, path)];
+      const isSame = files.get(path) !== undefined && statsOf(now)?.ino === files.get(path);
+      if (!(isSame ? restore(now, then) : mayReplace && replace(now, then))) return false;
+    }
+    return differences(before, all()).length === 0;
+  };
+}
+
+const copied = ["home", "outside", "project"];
+
+/** Undefined also for what has a file on the way to it. */
+function statsOf(path: string): Stats | undefined {
+  return unlessRefused(() => lstatSync(path));
+}
+
+function restore(path: string, copy: string): boolean {
+  const stats = lstatSync(copy);
+  if (stats.isFile()) return Bun.spawnSync(["cp", "-aT", copy, path]).exitCode === 0;
+  if (!stats.isDirectory()) return false;
+  chownSync(path, stats.uid, stats.gid);
+  chmodSync(path, stats.mode);
+  return true;
+}
+
+/** Nobody listens to a socket that has been put back. */
+function replace(path: string, copy: string): boolean {
+  const stats = statsOf(copy);
+  if (stats?.isSocket()) return false;
+  if (stats === undefined && statsOf(path) === undefined) return true;
+  rmSync(path, { recursive: true, force: true });
+  return stats === undefined || Bun.spawnSync(["cp", "-aT", copy, path]).exitCode === 0;
+}
+
+/** What is in these directories at a later time and not now. */
+function addedTo(...directories: readonly string[]): () => readonly string[] {
+  const paths = () => directories.flatMap((path) => readdirSync(path).map((name) => join(path, name)));
+  const before = new Set(paths());
+  return () => paths().filter((path) => !before.has(path));
+}
 
 function differences(before: Record<string, string>, after: Record<string, string>): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);

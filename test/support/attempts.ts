@@ -45,69 +45,84 @@ export async function tryIn(tier: TierName, tables: readonly Table[]): Promise<v
   for (const user of tier === "none" ? users : everyUser) {
     await using place = makePlace();
     const missing = await whyMissing(tier, place, { user });
-    for (const { about, ground = {}, attempts } of tables)
-      describe.skipIf(missing !== undefined)(`${tier}, as ${user}: ${about}${missing ? ` (${missing})` : ""}`, () => {
-        if (tier === "none") tryUnconfined(attempts, { ...ground, user });
-        else tryConfined(tier, attempts, { ...ground, user });
+    const about = (what: string, tests: () => void) =>
+      describe.skipIf(missing !== undefined)(`${tier}, as ${user}: ${what}${missing ? ` (${missing})` : ""}`, tests);
+    for (const { ground, tables: sharing } of groundsOf(tables)) {
+      const arenas = arenasOf(tier, { ...ground, user });
+      for (const table of sharing)
+        about(table.about, () => {
+          if (tier === "none") tryUnconfined(table.attempts, user, arenas);
+          else tryConfined(tier, table.attempts, { user, arenas });
+          afterAll(arenas.tidy);
+        });
+      about(`at the end of ${sharing.map((table) => table.about).join(", ")}`, () => {
+        if (tier !== "none") test("nobody has reached the stranger", () => expectUnreached(arenas));
+        afterAll(arenas.leave);
       });
+    }
   }
 }
 
-type As = Ground & { user: User };
+/** Tables that begin with the same things around them are tried in the same arena. */
+function groundsOf(tables: readonly Table[]): { ground: Ground; tables: readonly Table[] }[] {
+  const grounds = Map.groupBy(tables, ({ ground = {} }) => JSON.stringify(ground));
+  return [...grounds.values()].map((sharing) => ({ ground: sharing[0]?.ground ?? {}, tables: sharing }));
+}
 
-function tryConfined(tier: Confining, attempts: readonly Attempt[], as: As): void {
-  const arenas = arenasOf(tier, as);
+type Arenas = Record<"tidy" | "leave", () => Promise<void>> & { get(): Promise<Arena> };
+type As = { user: User; arenas: Arenas };
+
+function tryConfined(tier: Confining, attempts: readonly Attempt[], { user, arenas }: As): void {
   for (const attempt of attempts)
     test.skipIf(!canBeTried(attempt))(attempt.that, async () => {
       const outcome = attempt.in?.[tier] ?? attempt.confined;
-      await expectOutcome(arenas, attempt, "says" in outcome ? outcome : forUser(outcome, as.user));
+      await expectOutcome(arenas, attempt, "says" in outcome ? outcome : forUser(outcome, user));
     });
-  test("nobody has reached the stranger", async () => {
-    const { stranger } = await arenas.get();
-    expect(await stranger.leave()).toEqual([]);
-  });
+}
+
+async function expectUnreached(arenas: Arenas): Promise<void> {
+  const { stranger } = await arenas.get();
+  expect(await stranger.leave()).toEqual([]);
 }
 
 function forUser(outcomes: ByUser, user: User): Outcome {
   return user === "guest" ? (outcomes.guest ?? outcomes.root) : outcomes[user];
 }
 
-function tryUnconfined(attempts: readonly Attempt[], as: As): void {
-  const arenas = arenasOf("none", as);
+function tryUnconfined(attempts: readonly Attempt[], user: User, arenas: Arenas): void {
   for (const attempt of attempts) {
     const { that, unconfined } = attempt;
-    if (unconfined === undefined || (unconfined.only ?? as.user) !== as.user) continue;
+    if (unconfined === undefined || (unconfined.only ?? user) !== user) continue;
     test.skipIf(!canBeTried(attempt))(`not so without a sandbox: ${that}`, async () => {
       await expectOutcome(arenas, attempt, unconfined);
     });
   }
 }
 
-/** One arena for all attempts, until one has damaged it: then there is another for the next. */
-function arenasOf(tier: TierName, as: As): { get(): Promise<Arena>; leave(): Promise<void> } {
+/** One arena for all attempts, until one has damaged it for good: then there is another for the next. */
+function arenasOf(tier: TierName, ground: Ground & { user: User }): Arenas {
   let arena: Promise<Arena> | undefined;
   const leave = async () => {
     const left = arena;
     arena = undefined;
     await (await left)?.[Symbol.asyncDispose]();
   };
-  afterAll(leave);
-  return { get: async () => (arena ??= openArena(tier, as)), leave };
+  return { get: async () => (arena ??= openArena(tier, ground)), tidy: async () => (await arena)?.tidy(), leave };
 }
 
 async function expectOutcome(
-  arenas: ReturnType<typeof arenasOf>,
+  arenas: Arenas,
   { run }: Attempt,
   { says, exit = 0, changes = [], gap }: Outcome,
 ): Promise<void> {
-  const { run: runIn, tier } = await arenas.get();
+  const { run: runIn, tier, repair } = await arenas.get();
   const { changes: look, ...ran } = await runIn(run);
   try {
     expect({ output: ran.output, exit: ran.exit }).toEqual({ output: expect.stringMatching(says), exit });
     if (changes.length === 0) expect(look()).toEqual([]);
     if (changes !== "perhaps") await expectChanges(changes, look);
   } finally {
-    if (look().length > 0) await arenas.leave();
+    if (look().length > 0 && !repair()) await arenas.leave();
   }
   if (gap !== undefined) expect(tier.backend.notes.join("\n")).toMatch(gap);
 }
@@ -126,7 +141,8 @@ function canBeTried({ needs = [] }: Attempt): boolean {
 
 /** A row in Python, for what no program of a shell can do. It prints what became of each thing that it `tried`. */
 export function python(strings: TemplateStringsArray, ...values: readonly (string | number)[]): Attempt["run"] {
-  return [interpreter, "-IS", "-c", `${prelude}\n${String.raw(strings, ...values)}`];
+  const text = String.raw(strings, ...values);
+  return [interpreter, "-IS", "-c", `${importsOf(text)}\n${prelude}\n${text}`];
 }
 
 /** Numbers of calls that our own tables have no use for: x86-64, arm64. */
@@ -149,13 +165,25 @@ const numbers = Object.fromEntries(
   Object.entries({ ...syscalls, ...others }).map(([name, pair]) => [name, pair[process.arch === "arm64" ? 1 : 0]]),
 );
 
+/** Some modules take longer to load than all that a row does. */
+function importsOf(text: string): string {
+  const slow = ["signal", "socket"].filter((name) => new RegExp(`\\b${name}\\.`).test(text));
+  return [
+    `import errno, fcntl, os, struct, sys, time`,
+    ...slow.map((name) => `import ${name}`),
+    ...(/\b(call|libc|ctypes)\b/.test(text) ? [libc] : []),
+  ].join("\n");
+}
+
+const libc = `
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long`;
+
 const prelude = `
-import ctypes, errno, fcntl, os, signal, socket, struct, sys, time
 E = os.environ
 P, H, OUT, TMP = E["P"], E["H"], E["OUT"], E["TMPDIR"]
 STRANGER, KODA, PORT = int(E["STRANGER"]), int(E["KODA"]), int(E["PORT"])
-libc = ctypes.CDLL(None, use_errno=True)
-libc.syscall.restype = ctypes.c_long
 SYS = ${JSON.stringify(numbers)}
 def call(name, *arguments):
     plain = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]

@@ -178,7 +178,7 @@ describe.each([...ways])("$name", (way: Way) => {
     expect(opened.requests).toMatchObject([{ verdict: "refused" }]);
   });
 
-  test("a name that cannot be looked up, and one that takes too long, fail", async () => {
+  test.concurrent("a name that cannot be looked up, and one that takes too long, fail", async () => {
     await using opened = await openProxies([9], {
       resolver: (name) =>
         name === "origin.test" ? Promise.reject(new Error("no such name")) : new Promise<never>(() => {}),
@@ -189,6 +189,31 @@ describe.each([...ways])("$name", (way: Way) => {
     const silent = await ask(way, opened.proxies, 443, { host: "silent.test" });
     expect(answered(way, silent.said)).toBe(way === connectWay ? "504" : "4");
     expect(opened.requests.map(({ verdict }) => verdict)).toEqual(["failed", "failed"]);
+  });
+
+  test.concurrent("a tunnel in which nothing moves is ended, one that moves now and then is not", async () => {
+    await using origin = await startOrigin(echo);
+    await using opened = await openProxies([origin.port], { limits: { idleMs: 1_500 } });
+    const still = await ask(way, opened.proxies, origin.port);
+    const lively = await ask(way, opened.proxies, origin.port);
+    let heardBytes = 0;
+    lively.socket.on("data", (chunk: Buffer) => (heardBytes += chunk.length)).resume();
+    let alive = true;
+    lively.socket.once("close", () => (alive = false));
+    const timer = setInterval(() => lively.socket.write("x"), 100);
+    await closed(still.socket.resume());
+    clearInterval(timer);
+    expect(alive && heardBytes > 0).toBe(true);
+    lively.socket.destroy();
+  });
+
+  test.concurrent("no tunnel lives longer than it may", async () => {
+    await using origin = await startOrigin(echo);
+    await using opened = await openProxies([origin.port], { limits: { lifetimeMs: 500, idleMs: 1_000 } });
+    const { socket } = await ask(way, opened.proxies, origin.port);
+    const timer = setInterval(() => socket.write("x"), 50);
+    await closed(socket.resume());
+    clearInterval(timer);
   });
 
   test("a port where nobody listens is said to be closed", async () => {
@@ -210,31 +235,6 @@ describe.each([...ways])("$name", (way: Way) => {
     expect(way.isYes(said)).toBe(true);
     socket.end("hello");
     expect((await readAll(socket)).toString()).toBe("hello");
-  });
-
-  test("a tunnel in which nothing moves is ended, one that moves now and then is not", async () => {
-    await using origin = await startOrigin(echo);
-    await using opened = await openProxies([origin.port], { limits: { idleMs: 1_500 } });
-    const still = await ask(way, opened.proxies, origin.port);
-    const lively = await ask(way, opened.proxies, origin.port);
-    let heardBytes = 0;
-    lively.socket.on("data", (chunk: Buffer) => (heardBytes += chunk.length)).resume();
-    let alive = true;
-    lively.socket.once("close", () => (alive = false));
-    const timer = setInterval(() => lively.socket.write("x"), 100);
-    await closed(still.socket.resume());
-    clearInterval(timer);
-    expect(alive && heardBytes > 0).toBe(true);
-    lively.socket.destroy();
-  });
-
-  test("no tunnel lives longer than it may", async () => {
-    await using origin = await startOrigin(echo);
-    await using opened = await openProxies([origin.port], { limits: { lifetimeMs: 500, idleMs: 1_000 } });
-    const { socket } = await ask(way, opened.proxies, origin.port);
-    const timer = setInterval(() => socket.write("x"), 50);
-    await closed(socket.resume());
-    clearInterval(timer);
   });
 
   test("one tunnel more than there may be is refused until another ends", async () => {

@@ -27,30 +27,33 @@ const everyone = confining.flatMap((name) => users.map((user) => ({ name, user }
 for (const { name, user } of everyone) {
   await using somewhere = makePlace();
   const missing = await whyMissing(name, somewhere, { user });
-  describe.skipIf(missing !== undefined)(`${name}, as ${user}${missing === undefined ? "" : ` (${missing})`}`, () => {
-    test.concurrent.each(ways)("nobody outlives the run: %s", async (_, run) => {
-      await using place = makePlace({ file: "" });
-      const tier = await openTier(name, place, { user });
-      await tier.run(`${run}\n${untilThere}`, { env: { FILE: fileIn(place) } });
-      if (tier.backend.ownProcesses) await until(() => remaining(place).length === 0);
-      await tier[Symbol.asyncDispose]();
-      expect(remaining(place)).toEqual([]);
-    });
+  describe.concurrent.skipIf(missing !== undefined)(
+    `${name}, as ${user}${missing === undefined ? "" : ` (${missing})`}`,
+    () => {
+      test.each(ways)("nobody outlives the run: %s", async (_, run) => {
+        await using place = makePlace({ file: "" });
+        const tier = await openTier(name, place, { user });
+        await tier.run(`${run}\n${untilThere}`, { env: { FILE: fileIn(place) } });
+        if (tier.backend.ownProcesses) await until(() => remaining(place).length === 0);
+        await tier[Symbol.asyncDispose]();
+        expect(remaining(place)).toEqual([]);
+      });
 
-    test("nobody outlives koda, even when that is killed", async () => {
-      await using place = makePlace({ file: "" });
-      const tier = await openTier(name, place, { user });
-      const all = ways.map(([, run]) => run).join("\n");
-      const command = tier.start(`${all}\n${untilThere}; echo there; wait`, { env: { FILE: fileIn(place) } });
-      await command.prints(/there/);
-      process.kill(tier.pid, "SIGKILL");
-      if (tier.backend.ownProcesses) await until(() => remaining(place).length === 0);
-      else expect(tier.backend.notes.join("\n")).toMatch(/may go on when koda is killed/);
-      await tier[Symbol.asyncDispose]();
-      // Some of them may be about to become what they are known by.
-      await until(() => killAll(place) === 0);
-    });
-  });
+      test("nobody outlives koda, even when that is killed", async () => {
+        await using place = makePlace({ file: "" });
+        const tier = await openTier(name, place, { user });
+        const all = ways.map(([, run]) => run).join("\n");
+        const command = tier.start(`${all}\n${untilThere}; echo there; wait`, { env: { FILE: fileIn(place) } });
+        await command.prints(/there/);
+        process.kill(tier.pid, "SIGKILL");
+        if (tier.backend.ownProcesses) await until(() => remaining(place).length === 0);
+        else expect(tier.backend.notes.join("\n")).toMatch(/may go on when koda is killed/);
+        await tier[Symbol.asyncDispose]();
+        // Some of them may be about to become what they are known by.
+        await until(() => killAll(place) === 0);
+      });
+    },
+  );
 }
 
 function fileIn({ project }: Place): string {

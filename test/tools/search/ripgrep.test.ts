@@ -519,7 +519,7 @@ for (const [tier, missing] of tiers)
     test("an abort ends a search at once, even while an expression backtracks for ever", async () => {
       await using place = makePlace({ a: `${"a".repeat(18)}b\n`.repeat(100_000) });
       const started = performance.now();
-      const signal = AbortSignal.timeout(1000);
+      const signal = AbortSignal.timeout(300);
       const searching = search(tier, place, { pattern: "(?=a)(a+)+$", signal });
       expect(await searching.catch((error) => error)).toHaveProperty("name", "TimeoutError");
       expect(performance.now() - started).toBeLessThan(5000);

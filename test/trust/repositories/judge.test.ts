@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeRepository } from "../../../lib/trust/repositories/judge.ts";
 import { makePlace } from "../../support/place.ts";
@@ -349,7 +349,9 @@ describe("a name that is not UTF-8 is never taken for the one that it is read as
 
 test("more files than can be looked through are dangerous", async () => {
   await using place = makeRepository({ "refs/x": directory });
-  for (let number = 0; number < 20_001; number++) writeFileSync(join(place.gitDirectory, `refs/x/${number}`), "");
+  const first = join(place.gitDirectory, "refs/x/first");
+  writeFileSync(first, "");
+  for (let number = 1; number < 20_001; number++) linkSync(first, join(place.gitDirectory, `refs/x/${number}`));
   expect(judgeRepository(place.gitDirectory, { roots: [place.project] })).toContain("more files than");
 }, 30_000);
 
