@@ -73,7 +73,6 @@ export const writes: readonly Write[] = [
   ["git format-patch", "git format-patch -q -o . --root HEAD"],
   ["git archive", "git archive -o made.tar HEAD"],
   ["git bundle", "git bundle create -q made HEAD"],
-  ["git worktree", "git worktree add -q made"],
   ["git init", "git init -q made"],
   ["git clean", "git clean -fqx && ! test -e untracked"],
   ["git checkout", "git checkout -q HEAD -- tracked"],
@@ -82,8 +81,9 @@ export const writes: readonly Write[] = [
   ["git grep -O", "git grep -O'cp there made; :' there; cat made"],
 ];
 
-/** The same for what lies in `.git`, which some sandboxes put back afterwards. */
+/** The same for what lies in `.git`, which some sandboxes put back afterwards, or while git still needs it. */
 export const repositoryWrites: readonly Write[] = [
+  ["git worktree", "git worktree add -q made"],
   ["git add", "git add untracked"],
   ["git stash", "git stash -q"],
   ["git commit", "git commit -q --allow-empty -m x"],
