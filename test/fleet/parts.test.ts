@@ -59,6 +59,17 @@ test("only lines that a patch adds are masked, whatever bytes are in it", () => 
   expect(Buffer.from(masked).toString("latin1")).toBe('-va"lue-of-it\n+ [key] \xff\0\n');
 });
 
+test("a large patch of many lines is masked in little memory", async () => {
+  const program = `
+    import { masksFor } from "${join(import.meta.dir, "../../lib/fleet/work/masks.ts")}";
+    const patch = Buffer.from("+a\\n".repeat(4_000_000) + "+value-of-it\\n+b\\n");
+    const before = process.resourceUsage().maxRSS;
+    const masked = Buffer.from(masksFor("full", { MY_TOKEN: "value-of-it" }).patch(patch));
+    console.log(masked.subarray(-10).toString(), process.resourceUsage().maxRSS - before < 200_000);`;
+  const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe" });
+  expect(await child.stdout.text()).toBe("+[key]\n+b\n true\n");
+});
+
 test("a patch can be applied although a secret is the name of a file, and has no line of a longer one", async () => {
   await using place = makePlace();
   const repo = makeRepository(place, { "old-of-an-endpoint": "a\n" });

@@ -76,22 +76,43 @@ function unlessMalformed(text: string): string {
   }
 }
 
-/** As bytes: a patch may have any. The name of a file that is there already is not changed. */
+/**
+ * As bytes: a patch may have any. The name of a file that is there already is not changed. There may be a line for
+ * every second byte, so only those that are masked become texts of their own.
+ */
 function maskAdded(patch: Uint8Array, secrets: readonly string[]): Uint8Array {
   const text = Buffer.from(patch).toString("latin1");
-  const found = secrets
-    .flatMap((secret) => [secret, inJson(secret)].map(asBytes))
-    .filter((each) => text.includes(each));
+  const found = secrets.flatMap(formsOf).filter((form) => text.includes(form));
   if (found.length === 0) return patch;
-  const hide = hiding(found);
-  const lines = text.split("\n");
+  const [hide, isIn] = [hiding(found), finding(text, found)];
+  const pieces: string[] = [];
+  let copied = 0;
   let header: "of a new file" | "of a file" | undefined;
-  const masked = lines.map((line, index) => {
-    if (line.startsWith("diff --git "))
-      header = lines[index + 1]?.startsWith("new file mode ") === true ? "of a new file" : "of a file";
-    else if (line.startsWith("@@ ") || line === "GIT binary patch") header = undefined;
-    const isAdded = header === undefined ? line.startsWith("+") : header === "of a new file";
-    return isAdded ? hide(line) : line;
-  });
-  return Uint8Array.from(Buffer.from(masked.join("\n"), "latin1"));
+  for (let at = 0, end = 0; at < text.length; at = end + 1) {
+    const lineFeed = text.indexOf("\n", at);
+    end = lineFeed < 0 ? text.length : lineFeed;
+    if (text.startsWith("diff --git ", at))
+      header = text.startsWith("new file mode ", end + 1) ? "of a new file" : "of a file";
+    else if (text.startsWith("@@ ", at) || text.startsWith("GIT binary patch\n", at)) header = undefined;
+    const isAdded = header === undefined ? text[at] === "+" : header === "of a new file";
+    if (!isAdded || !isIn(at, end)) continue;
+    pieces.push(text.slice(copied, at), hide(text.slice(at, end)));
+    copied = end;
+  }
+  pieces.push(text.slice(copied));
+  return Buffer.from(pieces.join(""), "latin1");
+}
+
+/** Tells of one part of a text after the other if a form begins in it. */
+function finding(text: string, forms: readonly string[]): (at: number, end: number) => boolean {
+  const places = forms.map(() => -1);
+  return (at, end) => {
+    for (const [index, form] of forms.entries()) {
+      if ((places[index] ?? 0) < at) {
+        const found = text.indexOf(form, at);
+        places[index] = found < 0 ? Infinity : found;
+      }
+    }
+    return places.some((place) => place < end);
+  };
 }
