@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { linesFrom } from "../../lib/fleet/work/lines.ts";
 import { masksFor } from "../../lib/fleet/work/masks.ts";
 import { limitsFor } from "../../lib/fleet/work/childline.ts";
+import { withoutPasswords } from "../../lib/fleet/work/usergit.ts";
 import { git, makeRepository, usualSettings } from "../support/fleetplace.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -103,3 +104,10 @@ for (const [task, grant, spent, limits] of [
     const whole = { key: "a", prompt: "", args: [], after: [], group: "", labels: [], ...task };
     expect(limitsFor(whole, { grant, spent })).toEqual(limits);
   });
+
+test("the passwords of addresses are taken from a long line of words in no time", () => {
+  const words = "a".repeat(64 * 1024);
+  const startedAt = performance.now();
+  expect(withoutPasswords(`${words} of https://me:secret@example.com/a`)).toBe(`${words} of https://***@example.com/a`);
+  expect(performance.now() - startedAt).toBeLessThan(100);
+});

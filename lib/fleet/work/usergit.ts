@@ -98,7 +98,7 @@ function environment(env: UserGit["env"], { directory }: RemoteRun): Record<stri
 const ofRepository =
   /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|PREFIX|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|CEILING_DIRECTORIES|TEMPLATE_DIR)$/;
 
-/** The password of an address. */
+/** Addresses without the names and passwords in them. */
 export function withoutPasswords(text: string): string {
-  return text.replaceAll(/(\w+:\/\/)[^\s/@]+@/g, "$1***@");
+  return text.replaceAll(/(?<=:\/\/)[^\s/@]+@/g, "***@");
 }
