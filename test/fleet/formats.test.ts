@@ -148,6 +148,14 @@ test("patches: what a task has no longer is removed, and other files stay", asyn
   expect(readdirSync(directory).sort()).toEqual(["hostile.patch", "other.patch"]);
 });
 
+test("patches: nothing is removed behind a link that has taken the place of the directory", async () => {
+  await using place = makePlace({ "others/k-done.patch": "mine" });
+  const directory = join(place.project, "patches");
+  symlinkSync(join(place.project, "others"), directory);
+  await expect(writePatches(directory, results)).rejects.toThrow("patches");
+  expect(readdirSync(join(place.project, "others"))).toEqual(["k-done.patch"]);
+});
+
 describe("html", () => {
   test("one script and one style, each allowed by its hash, and nothing else", async () => {
     const page = await written(htmlResults);

@@ -78,6 +78,11 @@ function put(path: string, name: string, content: string | Uint8Array): void {
   putFile({ directory, name }, Buffer.from(content), { mode: 0o666 });
 }
 
+function removeFile(path: string, name: string): void {
+  using directory = heldAt(path);
+  rmSync(directory.at(name), { force: true });
+}
+
 /** Writes results.jsonl. */
 export async function writeRows(directory: HeldDirectory, rows: AsyncIterable<ResultRow>): Promise<void> {
   const temporary = directory.at(temporaryName());
@@ -102,7 +107,7 @@ export async function writePatches(path: string, results: ResultSet): Promise<nu
     mkdirSync(path, { recursive: true });
     return await eachPatch(results, (name, bytes) => {
       // Of an earlier attempt.
-      if (bytes === undefined) rmSync(join(path, name), { force: true });
+      if (bytes === undefined) removeFile(path, name);
       else put(path, name, bytes);
     });
   } catch (error) {
