@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
-import { mirrorName } from "../../lib/fleet/work/mirror.ts";
+import { mirrorOf } from "../../lib/fleet/work/area.ts";
 import { batches, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say, silence } from "../support/model-reply.ts";
@@ -59,7 +59,7 @@ test("what a killed fetch has left of a mirror is no reason to fail for the next
   await using server = await startModelServer([say("Done.")]);
   await using store = openStoreOf(place);
   const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
-  const branches = join(batches(place), batch, ".koda/mirrors", mirrorName(repo), "refs/heads");
+  const branches = join(mirrorOf(join(batches(place), batch), repo), "refs/heads");
   mkdirSync(branches, { recursive: true });
   writeFileSync(join(branches, "main.lock"), "");
   await workAt(place, store, { batch });
