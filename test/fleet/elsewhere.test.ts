@@ -146,3 +146,20 @@ test("what is stored has no values of secret variables, and without transcripts 
   expect(a?.result).not.toHaveProperty("text");
   expect(without.server.requests[2]?.raw).not.toContain("new.txt");
 });
+
+for (const [transcripts, output] of [
+  ["full", { "[key]": "[key]" }],
+  ["none", undefined],
+] as const)
+  test(`an answer for a schema is stored as transcripts that are ${transcripts}`, async () => {
+    await using place = makePlace();
+    const secret = "s3cret-value-of-a-variable";
+    await using server = await startModelServer([say(JSON.stringify({ [secret]: secret }))]);
+    await using store = openStoreOf(place);
+    const schema = { type: "object" };
+    const batch = await submit(store, [taskOf(server, { key: "a", schema })], { transcripts });
+    await workAt(place, store, { batch, env: { MY_TOKEN: secret } });
+    const { a } = await resultsOf(store, batch);
+    expect(a).toMatchObject({ state: "done" });
+    expect(a?.result?.output).toEqual(output);
+  });

@@ -116,17 +116,13 @@ export class TaskAttempt {
 
   /** koda's own account of the run is kept always; the model's words as far as the batch allows. */
   #resultOf(end: Record<string, unknown>, { isOwn }: WorkPlace): Record<string, unknown> {
-    const { v: _, seq: __, at: ___, type: ____, text, resume, ...result } = end;
-    const kept = {
+    const { v: _, seq: __, at: ___, type: ____, text, output, resume, ...result } = end;
+    return this.#masks.fields({
       ...result,
-      ...(this.#claim.settings.transcripts !== "none" && { text }),
+      ...(this.#claim.settings.transcripts !== "none" && { text, output }),
       // The command line works in the tree, which is removed when the task is settled.
       ...((isOwn || this.#options.keepTrees) && { resume }),
-    };
-    // Value by value: what is masked in a JSON text may be a part of its syntax.
-    return JSON.parse(JSON.stringify(kept), (_, value: unknown) =>
-      typeof value === "string" ? this.#masks.text(value) : value,
-    );
+    });
   }
 
   #stopped(): Ended {

@@ -1,3 +1,4 @@
+import { isRecord, type JsonRecord } from "../../config/json.ts";
 import { maskKeys } from "../../config/mask.ts";
 import { isNamedSecret, shortestSecret } from "../../shell/env.ts";
 import type { Transcripts } from "../store.ts";
@@ -6,6 +7,8 @@ import type { Transcripts } from "../store.ts";
 export type Masks = {
   /** A text, or a JSON text. */
   text(text: string): string;
+  /** Of a JSON object, whose text may have in its syntax what would be masked. */
+  fields(record: JsonRecord): JsonRecord;
   /** Only in lines that a patch adds: the others have to be as the repository has them. */
   patch(patch: Uint8Array): Uint8Array;
 };
@@ -16,16 +19,29 @@ type Env = Readonly<Record<string, string | undefined>>;
 export function masksFor(transcripts: Transcripts, env: Env, others: readonly string[] = []): Masks {
   const secrets = secretsIn(env, others);
   const hide = hiding(secrets.flatMap(formsOf));
+  const text = (value: string) => (transcripts === "full" ? hide(value) : maskKeys(hide(value)));
   return {
-    text: (text) => (transcripts === "full" ? hide(text) : maskKeys(hide(text))),
+    text,
+    fields: (record) => fieldsMasked(record, text),
     patch: (patch) => (secrets.length === 0 ? patch : maskAdded(patch, secrets)),
   };
+}
+
+/** Names too: a model chooses those of its answer. */
+function fieldsMasked(record: JsonRecord, mask: Masks["text"]): JsonRecord {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [mask(name), valueMasked(value, mask)]));
+}
+
+function valueMasked(value: unknown, mask: Masks["text"]): unknown {
+  if (typeof value === "string") return mask(value);
+  if (Array.isArray(value)) return value.map((item) => valueMasked(item, mask));
+  return isRecord(value) ? fieldsMasked(value, mask) : value;
 }
 
 /** Longest first: one may be a part of another. */
 function hiding(forms: readonly string[]): (text: string) => string {
   const all = [...new Set(forms)].toSorted((a, b) => b.length - a.length);
-  return (text) => all.reduce((masked, form) => masked.replaceAll(form, mask), text);
+  return (text) => all.reduce((hidden, form) => hidden.replaceAll(form, masked), text);
 }
 
 /** As it is, in a JSON text and in one inside of that; each also where bytes are taken for characters. */
@@ -42,7 +58,7 @@ function asBytes(text: string): string {
   return Buffer.from(text).toString("latin1");
 }
 
-const mask = "[key]";
+const masked = "[key]";
 
 function secretsIn(env: Env, others: readonly string[]): string[] {
   const values = Object.entries(env).flatMap(([name, value = ""]) =>
