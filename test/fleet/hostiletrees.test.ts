@@ -229,7 +229,7 @@ test("a repository whose attributes keep git busy for ever is an error of the ta
   expect((await workAt(place, store, { batch, gitLimitMs: 2000 })).end.exit).toBe(0);
   const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
   expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["poison", ["repository", "repository"]]);
-  expect(attempts?.[0]?.error?.message).toBe(`Cannot check out "${repo}": git has not done it in 2.0 s`);
+  expect(attempts?.[0]?.error?.message).toBe(`Cannot check out "${repo}": git did not finish within 2.0 s`);
 });
 
 test("a task that leaves attributes which keep git busy for ever has failed", async () => {
@@ -243,7 +243,7 @@ test("a task that leaves attributes which keep git busy for ever has failed", as
   expect((await workAt(place, store, { batch, gitLimitMs: 1000 })).end.exit).toBe(0);
   const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
   expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["failed", ["patch"]]);
-  expect(attempts?.[0]?.error?.message).toBe("The changes cannot be read: git has not done it in 1.0 s");
+  expect(attempts?.[0]?.error?.message).toBe("The changes cannot be read: git did not finish within 1.0 s");
 });
 
 test("a repository that git refuses to check out is an error of the task, with what git says", async () => {

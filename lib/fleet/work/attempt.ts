@@ -44,7 +44,7 @@ export class TaskAttempt {
 
   async #carryOut(): Promise<Ended> {
     const { stop, note, reach } = this.#context;
-    const { store, logs, directory, env, isTaskFlag, mayWriteGit = false, gitLimitMs } = this.#options;
+    const { store, logs, directory, env, isTaskFlag, mayWriteGit, gitLimitMs } = this.#options;
     assertTaskFlags(this.#claim.task.args, isTaskFlag);
     const earlier = () => reach(() => store.checkpoints(this.#claim));
     const places = { directory, env, signal: stop, mayWriteGit, gitLimitMs };

@@ -45,7 +45,7 @@ export type AttemptOptions = {
   /** The flags of `koda exec` that a task may have. Some of the others run commands outside of the sandbox. */
   isTaskFlag(name: string): boolean;
   /** Commands may change what is in `.git`: by a flag for every task, or by the user's configuration. */
-  mayWriteGit?: boolean | Promise<boolean> | undefined;
+  mayWriteGit?: boolean | undefined;
   /** Flags of `koda exec` for every task, which only the worker's own user may give. */
   flags?: readonly string[] | undefined;
   /** Run by the shell after a push. */
@@ -57,4 +57,9 @@ export type AttemptOptions = {
 };
 
 /** With what the attempts of a worker share. */
-export type AttemptServices = AttemptOptions & { logs: LogTransfer; pids: Set<number> };
+export type AttemptServices = Omit<AttemptOptions, "mayWriteGit"> & {
+  logs: LogTransfer;
+  pids: Set<number>;
+  /** Also where the sandbox cannot keep `.git` as it is. */
+  mayWriteGit: boolean | Promise<boolean>;
+};

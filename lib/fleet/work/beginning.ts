@@ -91,7 +91,7 @@ async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOption
   const session = isHere ? chain.session : freeSession(claim, options.logs);
   const place = await makePlace(claim, { session, commit: chain.base }, options);
   try {
-    const limit = checkoutLimit(claim.task.repo ?? "", options);
+    const limit = checkoutLimit("Its changes cannot be applied", options);
     await limited(limit, async (signal) => await place.basis?.apply(chain.patch, signal));
     // A transaction of the store's own connection to the same database would wait for this one, and this one for it.
     await setImmediate();

@@ -9,7 +9,7 @@ type Limit = {
   what: string;
 };
 
-/** git may need for ever: some patterns of a `.gitattributes` or `.gitignore` take it more steps than there is time. */
+/** git may never end: some patterns of a `.gitattributes` or `.gitignore` take it more steps than there is time for. */
 export async function limited<T>(
   { ms, signal, code, what }: Limit,
   work: (signal: AbortSignal) => Promise<T>,
@@ -19,6 +19,6 @@ export async function limited<T>(
     return await work(AbortSignal.any([signal, limit]));
   } catch (error) {
     if (!limit.aborted || signal.aborted) throw error;
-    throw new AttemptFailure(code, `${what}: git has not done it in ${formatElapsed(ms)}`, error);
+    throw new AttemptFailure(code, `${what}: git did not finish within ${formatElapsed(ms)}`, error);
   }
 }

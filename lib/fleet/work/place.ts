@@ -83,30 +83,30 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   const user = userGit(env);
   const directory = join(state, basisName);
   const { repo } = task;
-  const mayWrite = async () => task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
   if (repo === undefined)
     return await makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
   const place = { user, directory: mirrorOf(area, repo), repo, signal };
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
-  const clone = { user, mirror, revision, repo, root, mayWrite: await mayWrite() };
-  await limited(checkoutLimit(repo, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
-    throw cloneFailure(repo, error);
+  const mayWrite = task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
+  const clone = { user, mirror, revision, repo, root, mayWrite };
+  const what = `Cannot check out "${withoutPasswords(repo)}"`;
+  await limited(checkoutLimit(what, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
+    throw cloneFailure(what, error);
   });
   return await makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
 }
 
 const longestCheckoutMs = 30 * 60_000;
 
-export function checkoutLimit(repo: string, { signal, gitLimitMs: ms = longestCheckoutMs }: PlaceOptions) {
-  return { ms, signal, code: "repository", what: `Cannot check out "${withoutPasswords(repo)}"` } as const;
+export function checkoutLimit(what: string, { signal, gitLimitMs: ms = longestCheckoutMs }: PlaceOptions) {
+  return { ms, signal, code: "repository", what } as const;
 }
 
 /** A tree may have names that git refuses, or that the file system does not take. */
-function cloneFailure(repo: string, error: unknown): unknown {
+function cloneFailure(what: string, error: unknown): unknown {
   if (!(error instanceof GitError) || endOfFailure(error).kind === "fault") return error;
-  const message = `Cannot check out "${withoutPasswords(repo)}": ${error.message.slice(0, 1000)}`;
-  return new AttemptFailure("repository", message, error);
+  return new AttemptFailure("repository", `${what}: ${error.message.slice(0, 1000)}`, error);
 }
 
 function existing(directory: string): string {
