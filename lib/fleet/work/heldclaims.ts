@@ -58,12 +58,18 @@ export class HeldClaims {
       const leases = [...this.#held.keys()].map(({ settings }) => settings.leaseMs);
       const dueMs = keptAt + Math.min(...leases) / 3 - performance.now();
       if (leases.length === 0) await this.#change.promise;
-      else if (dueMs > 0) await within(dueMs, this.#change.promise);
+      else if (dueMs > 0) await this.#changeWithin(dueMs);
       else {
         await this.#heartbeat(over);
         keptAt = performance.now();
       }
     }
+  }
+
+  /** For a new one: the waits of a long attempt would all stay with the old one. */
+  async #changeWithin(ms: number): Promise<void> {
+    this.#change = Promise.withResolvers();
+    await within(ms, this.#change.promise);
   }
 
   /** Attempts go on while the store is away; if that takes too long, their ends are refused. */

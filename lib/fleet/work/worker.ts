@@ -90,7 +90,8 @@ export class FleetWorker {
         idleSince = performance.now();
         continue;
       }
-      // It may come while the store is asked.
+      // It may come while the store is asked. A new one: an idle worker would leave every wait of weeks on the old one.
+      this.#change = Promise.withResolvers();
       const change = this.#change.promise.then(() => (idleMs = firstIdleMs));
       const claim = await this.#claim();
       if (claim === undefined) return;
