@@ -1,4 +1,4 @@
-import { closeSync, openSync, rmSync, writeSync } from "node:fs";
+import { closeSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../errors.ts";
 import { temporaryName } from "./save.ts";
@@ -15,7 +15,7 @@ export function isDiskFull(directory: string): boolean {
   try {
     const descriptor = openSync(file, "wx", 0o600);
     try {
-      writeAll(descriptor, Buffer.alloc(probeBytes));
+      writeFileSync(descriptor, Buffer.alloc(probeBytes));
     } finally {
       closeSync(descriptor);
       rmSync(file, { force: true });
@@ -33,8 +33,4 @@ export function isLackOfSpace(error: unknown): boolean {
 /** True when a program says that it could not write for lack of space. */
 export function speaksOfLackOfSpace(said: string): boolean {
   return /no space left on device|disk quota exceeded/i.test(said);
-}
-
-function writeAll(descriptor: number, bytes: Uint8Array): void {
-  for (let sent = 0; sent < bytes.length;) sent += writeSync(descriptor, bytes, sent);
 }
