@@ -148,13 +148,14 @@ test("what is stored has no values of secret variables, and without transcripts 
 });
 
 for (const [transcripts, output] of [
-  ["full", { "[key]": "[key]" }],
+  ["full", { "[key]": "[key]", key_findings: [] }],
+  ["redacted", { "[key]": "[key]", key_findings: [] }],
   ["none", undefined],
 ] as const)
   test(`an answer for a schema is stored as transcripts that are ${transcripts}`, async () => {
     await using place = makePlace();
     const secret = "s3cret-value-of-a-variable";
-    await using server = await startModelServer([say(JSON.stringify({ [secret]: secret }))]);
+    await using server = await startModelServer([say(JSON.stringify({ [secret]: secret, key_findings: [] }))]);
     await using store = openStoreOf(place);
     const schema = { type: "object" };
     const batch = await submit(store, [taskOf(server, { key: "a", schema })], { transcripts });

@@ -22,20 +22,23 @@ export function masksFor(transcripts: Transcripts, env: Env, others: readonly st
   const text = (value: string) => (transcripts === "full" ? hide(value) : maskKeys(hide(value)));
   return {
     text,
-    fields: (record) => fieldsMasked(record, text),
+    fields: (record) => fieldsMasked(record, { ofName: hide, ofText: text }),
     patch: (patch) => (secrets.length === 0 ? patch : maskAdded(patch, secrets)),
   };
 }
 
-/** Names too: a model chooses those of its answer. */
-function fieldsMasked(record: JsonRecord, mask: Masks["text"]): JsonRecord {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [mask(name), valueMasked(value, mask)]));
+/** A model may choose the names in its answer; one like `key_findings` looks like a key and is none. */
+type FieldMasks = Record<"ofName" | "ofText", (text: string) => string>;
+
+function fieldsMasked(record: JsonRecord, masks: FieldMasks): JsonRecord {
+  const fields = Object.entries(record);
+  return Object.fromEntries(fields.map(([name, value]) => [masks.ofName(name), valueMasked(value, masks)]));
 }
 
-function valueMasked(value: unknown, mask: Masks["text"]): unknown {
-  if (typeof value === "string") return mask(value);
-  if (Array.isArray(value)) return value.map((item) => valueMasked(item, mask));
-  return isRecord(value) ? fieldsMasked(value, mask) : value;
+function valueMasked(value: unknown, masks: FieldMasks): unknown {
+  if (typeof value === "string") return masks.ofText(value);
+  if (Array.isArray(value)) return value.map((item) => valueMasked(item, masks));
+  return isRecord(value) ? fieldsMasked(value, masks) : value;
 }
 
 /** Longest first: one may be a part of another. */
