@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { exitByCode, KodaError } from "../lib/errors.ts";
 import { counted } from "../lib/counted.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
@@ -107,18 +108,19 @@ async function workOn({ store, id, report, options }: Running, stopper: Stopper)
 
 const betweenShowsMs = 1_000;
 
-/** Keeps the line on a terminal up to date. */
+/** Keeps the line on a terminal up to date. A store that was away is not asked once for each second of that. */
 function showing({ store, id, report }: Omit<Running, "options">): Disposable {
-  if (!report.isLive) return { [Symbol.dispose]() {} };
-  const show = () =>
-    store.overview(id).then(
-      (overview) => report.show(overview),
+  const over = new AbortController();
+  const show = async () => {
+    while (!over.signal.aborted) {
       // The worker has the same trouble with the store, and says so.
-      () => undefined,
-    );
-  void show();
-  const timer = setInterval(() => void show(), betweenShowsMs);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+      const overview = await store.overview(id).catch(() => undefined);
+      if (overview !== undefined && !over.signal.aborted) await report.show(overview);
+      await sleep(betweenShowsMs, undefined, { signal: over.signal }).catch(() => undefined);
+    }
+  };
+  if (report.isLive) void show();
+  return { [Symbol.dispose]: () => over.abort() };
 }
 
 function exitOf(overview: BatchOverview, worked: number, { controller: { signal } }: Stopper): number {
