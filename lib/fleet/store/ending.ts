@@ -79,9 +79,9 @@ async function noteEnd(
   await closeAttempt(rows, { batch, key: task.key, attempt }, closing);
 }
 
-/** The group waits with it. A git server that cannot be reached is no provider. */
+/** The group waits with it. A git server that cannot be reached is no provider, nor a directory that another run has. */
 function isProviders({ exit, kind, error }: AttemptEnd): boolean {
-  return exit === unavailableExit && kind === "exit" && error?.code !== "unreachable";
+  return exit === unavailableExit && kind === "exit" && error?.code !== "unreachable" && error?.code !== "busy";
 }
 
 const shortestPauseMs = 1000;

@@ -22,6 +22,8 @@ export async function judgeEnd(
   machine: RunOnMachine,
 ): Promise<{ exit: number; kind: "exit" | "fault"; code: string | undefined }> {
   const code = error?.code;
+  // Another run has the same directory, and will end.
+  if (code === "busy") return { ...failures.unreachable, code };
   // A project may hide what every program needs, and so may the options of a task. Elsewhere nothing does.
   if (exit === exitByCode.sandbox && (await sandboxOn(machine)) !== undefined) return { exit, kind: "exit", code };
   const isUnreadable = exit === exitByCode.output && error?.message.startsWith(patchProblem) === true;
