@@ -416,6 +416,14 @@ export function describeFleetStore(
       expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { running: 0, queued: 2 } });
     });
 
+    test("tasks that have spent nothing do not make those after them too cheap to begin", async () => {
+      const free = Array.from({ length: 9 }, (_, at) => task(`k${at}`));
+      const batch = await submit([...free, task("a"), task("b")], { maxTokens: 1000, keepGoing: true });
+      for (const _ of free) await store.end(await claimed(batch), exit(3));
+      await store.end(await claimed(batch), { ...exit(0), spent: { costUsd: 0, tokens: 4 } });
+      expect((await claimed(batch)).grant.tokens).toBe(1);
+    });
+
     test("a batch that is out of budget goes on with a larger one", async () => {
       const batch = await submit([task("a"), task("b")], { maxCost: 1 });
       await store.end(await claimed(batch), exit(0, 1));
