@@ -424,6 +424,17 @@ export function describeFleetStore(
       expect((await claimed(batch)).grant.tokens).toBe(1);
     });
 
+    test("a batch that gets a budget has spent what it has spent before", async () => {
+      const batch = await submit([task("a"), task("b"), task("c")]);
+      await store.end(await claimed(batch), exit(0, 1));
+      const running = await claimed(batch);
+      await store.amend(batch, { maxTokens: 250 });
+      await store.end(running, exit(0, 1));
+      expect((await claimed(batch)).grant.tokens).toBe(50);
+      await store.amend(batch, { maxTokens: 300 });
+      expect((await store.overview(batch)).reserved.tokens).toBe(50);
+    });
+
     test("a batch that is out of budget goes on with a larger one", async () => {
       const batch = await submit([task("a"), task("b")], { maxCost: 1 });
       await store.end(await claimed(batch), exit(0, 1));

@@ -30,6 +30,18 @@ export async function lockAccount(rows: Rows, batch: string): Promise<void> {
   await rows.all(lock, [batch]);
 }
 
+/** For a batch that was not limited until now. What is running is charged when it ends. */
+export async function openAccount(rows: Rows, batch: string): Promise<void> {
+  await rows.all(
+    `UPDATE batch SET spent_cost = closed.cost, spent_tokens = closed.tokens, finished = closed.finished FROM (
+       SELECT COALESCE(SUM(cost), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,
+         CAST(COALESCE(SUM(CASE WHEN kind = 'settled' THEN 1 ELSE 0 END), 0) AS INTEGER) AS finished
+       FROM batch_attempt WHERE batch = $1 AND kind <> 'open') AS closed
+     WHERE id = $1`,
+    [batch],
+  );
+}
+
 type Change = { spent?: Spending; reserved?: Spending; finished?: number };
 
 async function charge(rows: Rows, batch: string, { spent, reserved, finished = 0 }: Change): Promise<void> {
