@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rowOf } from "../../lib/fleet/results/row.ts";
-import type { AttemptEnd, BatchSettings, FleetStore } from "../../lib/fleet/store.ts";
+import type { AttemptEnd, BatchSettings, FleetStore, Idle, TaskClaim } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
 import { spendTogether } from "./fleetbudget.ts";
 import { defaults, exit, newBatchId, resultsOf, task, worker } from "./fleettasks.ts";
@@ -416,6 +416,30 @@ export function describeFleetStore(
       expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { running: 0, queued: 2 } });
     });
 
+    test("a batch whose budget is spent ends when what was lost is behind what waits", async () => {
+      const half = { maxTokens: 100 };
+      const batch = await submit([task("a", half), task("b", half)], { maxTokens: 200 });
+      const a = await claimed(batch);
+      await claimed(batch);
+      // It has begun, so it comes first.
+      await store.end(a, { ...exit(143, 1), kind: "stopped" });
+      await expire(batch, "b");
+      while (!isOver(await store.claim(worker(), batch)));
+      expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { running: 0, queued: 2 } });
+    });
+
+    test("a cancelled batch ends when a worker is lost whose money others needed before", async () => {
+      const tasks = [task("a", { maxTokens: 100, labels: ["x"] }), task("b")];
+      const batch = await submit(tasks, { maxTokens: 100 });
+      await claimed(batch, worker(["x"]));
+      await under.silence(batch, "a");
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
+      await store.cancel(batch);
+      await under.lapse(batch, "a");
+      expect(await store.claim(worker(["x"]), batch)).toEqual({ isOver: true });
+      expect(await outcomes(batch)).toEqual({ a: "cancelled", b: "cancelled" });
+    });
+
     test("tasks that have spent nothing do not make those after them too cheap to begin", async () => {
       const free = Array.from({ length: 9 }, (_, at) => task(`k${at}`));
       const batch = await submit([...free, task("a"), task("b")], { maxTokens: 1000, keepGoing: true });
@@ -467,6 +491,7 @@ const sequences = process.env.KODA_SEQUENCES === undefined ? undefined : Number(
 const trials = sequences ?? 2;
 const firstSeed = Number(process.env.KODA_SEED ?? 1);
 
+const isOver = (found: TaskClaim | Idle) => "isOver" in found && found.isOver;
 const nothing = { costUsd: 0, tokens: 0 };
 const bytes = (value: string) => new TextEncoder().encode(value);
 const text = (value: Uint8Array | undefined) => new TextDecoder().decode(value);
