@@ -2,7 +2,7 @@ import type { Rows } from "./database.ts";
 import { allInParts, placesFrom } from "./rows.ts";
 import { deleteCheckpoints } from "./checkpoints.ts";
 import { enqueue, queued, type Settling } from "./queueing.ts";
-import { clearQueue } from "./settling.ts";
+import { clearQueue, emptyQueue } from "./settling.ts";
 import { skipDependents } from "./dependents.ts";
 import type { RetryChoice } from "../store.ts";
 
@@ -21,7 +21,12 @@ type RetriedTask = { key: string; state: string };
 
 /** Queues settled tasks again, those that were skipped for their sake, and those that a closed batch has not begun. */
 export async function retryTasks(settling: Settling, { outcomes, keys }: RetryChoice): Promise<number> {
-  const { rows, batch } = settling;
+  const { rows, queue, batch } = settling;
+  if (batch.state !== "open") {
+    await queue.open(rows, batch.id, batch.settings.leaseMs);
+    // A task that a worker was about to take when the batch was closed is there still, and would be there twice.
+    await emptyQueue(settling);
+  }
   const again = await rows.all<RetriedTask>(
     `SELECT key, state FROM batch_task WHERE batch = $1 AND state IN (${placesFrom(2, outcomes)})`,
     [batch.id, ...outcomes],
@@ -62,8 +67,7 @@ async function skippedAfter(rows: Rows, batch: string, chosen: readonly RetriedT
 
 /** Everything that is not settled goes on, but for what waits in vain: returns how many these are. */
 async function reopen(settling: Settling): Promise<number> {
-  const { rows, queue, batch } = settling;
-  if (batch.state !== "open") await queue.open(rows, batch.id, batch.settings.leaseMs);
+  const { rows, batch } = settling;
   await rows.all("UPDATE batch SET state = 'open' WHERE id = $1", [batch.id]);
   // Those that are queued in an open batch are in the queue already; in a closed one nothing is.
   const states = batch.state === "open" ? "'waiting'" : "'waiting', 'queued'";
