@@ -245,6 +245,20 @@ export function describeFleetStore(
       }
     });
 
+    test("a task that was given back begins again when the one that it waits for is retried and done", async () => {
+      const batch = await submit([task("a"), task("b", { after: ["a"] }), task("c")]);
+      await store.end(await claimed(batch), exit(0));
+      const [one, other] = [await claimed(batch), await claimed(batch)];
+      const [b, c] = one.task.key === "b" ? [one, other] : [other, one];
+      await store.end(c, exit(3));
+      await store.end(b, { ...exit(143), kind: "stopped" });
+      await store.retry(batch, { outcomes: ["done"], keys: ["a"] });
+      expect(await outcomes(batch)).toEqual({ a: "queued", b: "waiting", c: "failed" });
+      await store.end(await claimed(batch), exit(0));
+      await store.end(await claimed(batch), exit(0));
+      expect(await outcomes(batch)).toEqual({ a: "done", b: "done", c: "failed" });
+    });
+
     test("a task that reached a limit goes on from its checkpoints when it is retried", async () => {
       const batch = await submit([task("a")]);
       const claim = await claimed(batch);

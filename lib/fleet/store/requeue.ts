@@ -71,19 +71,21 @@ async function reopen(settling: Settling): Promise<number> {
   await rows.all("UPDATE batch SET state = 'open' WHERE id = $1", [batch.id]);
   // Those that are queued in an open batch are in the queue already; in a closed one nothing is.
   const states = batch.state === "open" ? "'waiting'" : "'waiting', 'queued'";
-  await rows.all(`UPDATE batch_task SET needs = 0 WHERE batch = $1 AND state IN (${states})`, [batch.id]);
+  // One that had begun waits as well, for what is done once more.
+  const wait = `UPDATE batch_task SET state = 'waiting', needs = 0 WHERE batch = $1 AND state IN (${states})`;
+  await rows.all(wait, [batch.id]);
   // All are counted together: nothing finds the needs of a single task without looking at those of the others.
   await rows.all(
     `UPDATE batch_task SET needs = counted.needs FROM (
        SELECT batch_need.key AS key, count(*) AS needs FROM batch_need JOIN batch_task AS other
          ON other.batch = batch_need.batch AND other.key = batch_need.needed
        WHERE batch_need.batch = $1 AND other.state <> 'done' GROUP BY batch_need.key) AS counted
-     WHERE batch_task.batch = $1 AND batch_task.key = counted.key AND state IN (${states})`,
+     WHERE batch_task.batch = $1 AND batch_task.key = counted.key AND state = 'waiting'`,
     [batch.id],
   );
   const skipped = await skipDependents(rows, batch, await keysNotDone(rows, batch.id));
   const ready = await rows.all<{ key: string; task: string; not_before: number | null; resumes: number }>(
-    `SELECT key, task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
+    `SELECT key, task, not_before, resumes FROM batch_task WHERE batch = $1 AND state = 'waiting' AND needs = 0 ORDER BY position`,
     [batch.id],
   );
   await enqueue(
