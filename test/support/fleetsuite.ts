@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rowOf } from "../../lib/fleet/results/row.ts";
 import type { AttemptEnd, BatchSettings, FleetStore, Idle, TaskClaim } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
+import { thisProcess } from "../../lib/session/process.ts";
 import { spendTogether } from "./fleetbudget.ts";
 import { defaults, exit, newBatchId, resultsOf, task, worker } from "./fleettasks.ts";
 import { walkFleet } from "./fleetwalk.ts";
@@ -229,6 +230,17 @@ export function describeFleetStore(
       expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
       expect(await store.retry(batch, { outcomes: ["cancelled"], keys: ["b"] })).toBe(1);
       expect((await claimed(batch)).task.key).toBe("b");
+    });
+
+    test("a cancelled batch needs no worker with the labels of the one that has died", async () => {
+      const batch = await submit([task("a", { labels: ["x"] })]);
+      const dead = Bun.spawn(["true"]);
+      await dead.exited;
+      await claimed(batch, { ...worker(["x"]), ...thisProcess(), pid: dead.pid, started: "" });
+      await store.cancel(batch);
+      await expire(batch, "a");
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await outcomes(batch)).toEqual({ a: "cancelled" });
     });
 
     test("a retry also queues what was skipped because of the task", async () => {

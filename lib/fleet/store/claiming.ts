@@ -4,7 +4,7 @@ import { isLimited } from "./budget.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import { freeBudget } from "./freebudget.ts";
 import type { Settling } from "./queueing.ts";
-import { recordLoss, settle } from "./settling.ts";
+import { emptyQueue, recordLoss, settle } from "./settling.ts";
 import type { Taken, TaskQueue } from "./queue.ts";
 import type { TaskClaim, Spending, WorkerIdentity } from "../store.ts";
 import { encodeFailure, readTask, type TaskRow } from "./taskrow.ts";
@@ -19,10 +19,20 @@ class NotNow extends Error {}
 
 /** The next task of a batch for this worker. Undefined when there is none that may begin now. */
 export async function claimFrom(claiming: Claiming, batch: BatchRow): Promise<TaskClaim | undefined> {
+  if (batch.state !== "open") await emptyClosed(claiming, batch.id);
   for (;;) {
     const look = await lookOnce(claiming, batch);
     if (look !== "again") return look;
   }
+}
+
+/** A worker without the labels of a lost task cannot take it, but what is closed needs nobody to carry it out. */
+async function emptyClosed({ database, queue }: Claiming, id: string): Promise<void> {
+  await database.write(async (rows) => {
+    await lockAccount(rows, id);
+    const batch = await readBatch(rows, id);
+    if (batch.state !== "open") await emptyQueue({ rows, queue, batch });
+  });
 }
 
 async function lookOnce({ database, queue, worker, paused }: Claiming, found: BatchRow): Promise<Look> {
