@@ -96,6 +96,22 @@ describe.skipIf(missingPostgres !== undefined)(`in PostgreSQL${why}`, () => {
     expect(await claimAll(two.other, batch)).toEqual(["a"]);
   });
 
+  for (const [what, first, second] of [
+    ["the budget of a batch that gets one while a task ends counts that task", "end", "amend"],
+    ["a task that ends while its batch gets a budget is counted", "amend", "end"],
+  ] as const)
+    test.concurrent(what, async () => {
+      await using two = await twoRemote(await server.create());
+      const batch = await submit(two.own, [task("a"), task("b")]);
+      const a = await claimed(two.own, batch);
+      const act = (store: FleetStore, how: "end" | "amend") =>
+        how === "end" ? store.end(a, exit(0, 1)) : store.amend(batch, { maxTokens: 150 });
+      const acted = whileCommitting(two, () => act(two.other, second));
+      await act(two.own, first);
+      await acted();
+      expect((await claimed(two.own, batch)).grant.tokens).toBe(50);
+    });
+
   test.concurrent("a task that is released while it is retried waits for what is still to do", async () => {
     await using two = await twoRemote(await server.create());
     const list = [task("a"), task("c"), task("b", { after: ["a", "c"] })];
