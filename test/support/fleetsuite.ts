@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rowOf } from "../../lib/fleet/results/row.ts";
-import type { AttemptEnd, BatchSettings, FleetStore } from "../../lib/fleet/store.ts";
+import type { AttemptEnd, BatchSettings, FleetStore, Idle, TaskClaim } from "../../lib/fleet/store.ts";
 import type { FleetTask } from "../../lib/fleet/task.ts";
+import { thisProcess } from "../../lib/session/process.ts";
 import { spendTogether } from "./fleetbudget.ts";
 import { defaults, exit, newBatchId, resultsOf, task, worker } from "./fleettasks.ts";
 import { walkFleet } from "./fleetwalk.ts";
@@ -231,6 +232,17 @@ export function describeFleetStore(
       expect((await claimed(batch)).task.key).toBe("b");
     });
 
+    test("a cancelled batch needs no worker with the labels of the one that has died", async () => {
+      const batch = await submit([task("a", { labels: ["x"] })]);
+      const dead = Bun.spawn(["true"]);
+      await dead.exited;
+      await claimed(batch, { ...worker(["x"]), ...thisProcess(), pid: dead.pid, started: "" });
+      await store.cancel(batch);
+      await expire(batch, "a");
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: true });
+      expect(await outcomes(batch)).toEqual({ a: "cancelled" });
+    });
+
     test("a retry also queues what was skipped because of the task", async () => {
       const tasks = [task("a"), task("b", { after: ["a"] }), task("c", { after: ["b"] }), task("x")];
       const batch = await submit([...tasks, task("y", { after: ["x"] })], { keepGoing: true });
@@ -243,6 +255,20 @@ export function describeFleetStore(
         expect(claim.task.key).toBe(key);
         await store.end(claim, exit(0));
       }
+    });
+
+    test("a task that was given back begins again when the one that it waits for is retried and done", async () => {
+      const batch = await submit([task("a"), task("b", { after: ["a"] }), task("c")]);
+      await store.end(await claimed(batch), exit(0));
+      const [one, other] = [await claimed(batch), await claimed(batch)];
+      const [b, c] = one.task.key === "b" ? [one, other] : [other, one];
+      await store.end(c, exit(3));
+      await store.end(b, { ...exit(143), kind: "stopped" });
+      await store.retry(batch, { outcomes: ["done"], keys: ["a"] });
+      expect(await outcomes(batch)).toEqual({ a: "queued", b: "waiting", c: "failed" });
+      await store.end(await claimed(batch), exit(0));
+      await store.end(await claimed(batch), exit(0));
+      expect(await outcomes(batch)).toEqual({ a: "done", b: "done", c: "failed" });
     });
 
     test("a task that reached a limit goes on from its checkpoints when it is retried", async () => {
@@ -416,6 +442,49 @@ export function describeFleetStore(
       expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { running: 0, queued: 2 } });
     });
 
+    test("a batch whose budget is spent ends when what was lost is behind what waits", async () => {
+      const half = { maxTokens: 100 };
+      const batch = await submit([task("a", half), task("b", half)], { maxTokens: 200 });
+      const a = await claimed(batch);
+      await claimed(batch);
+      // It has begun, so it comes first.
+      await store.end(a, { ...exit(143, 1), kind: "stopped" });
+      await expire(batch, "b");
+      while (!isOver(await store.claim(worker(), batch)));
+      expect(await store.overview(batch)).toMatchObject({ state: "budget", counts: { running: 0, queued: 2 } });
+    });
+
+    test("a cancelled batch ends when a worker is lost whose money others needed before", async () => {
+      const tasks = [task("a", { maxTokens: 100, labels: ["x"] }), task("b")];
+      const batch = await submit(tasks, { maxTokens: 100 });
+      await claimed(batch, worker(["x"]));
+      await under.silence(batch, "a");
+      expect(await store.claim(worker(), batch)).toEqual({ isOver: false });
+      await store.cancel(batch);
+      await under.lapse(batch, "a");
+      expect(await store.claim(worker(["x"]), batch)).toEqual({ isOver: true });
+      expect(await outcomes(batch)).toEqual({ a: "cancelled", b: "cancelled" });
+    });
+
+    test("tasks that have spent nothing do not make those after them too cheap to begin", async () => {
+      const free = Array.from({ length: 9 }, (_, at) => task(`k${at}`));
+      const batch = await submit([...free, task("a"), task("b")], { maxTokens: 1000, keepGoing: true });
+      for (const _ of free) await store.end(await claimed(batch), exit(3));
+      await store.end(await claimed(batch), { ...exit(0), spent: { costUsd: 0, tokens: 4 } });
+      expect((await claimed(batch)).grant.tokens).toBe(1);
+    });
+
+    test("a batch that gets a budget has spent what it has spent before", async () => {
+      const batch = await submit([task("a"), task("b"), task("c")]);
+      await store.end(await claimed(batch), exit(0, 1));
+      const running = await claimed(batch);
+      await store.amend(batch, { maxTokens: 250 });
+      await store.end(running, exit(0, 1));
+      expect((await claimed(batch)).grant.tokens).toBe(50);
+      await store.amend(batch, { maxTokens: 300 });
+      expect((await store.overview(batch)).reserved.tokens).toBe(50);
+    });
+
     test("a batch that is out of budget goes on with a larger one", async () => {
       const batch = await submit([task("a"), task("b")], { maxCost: 1 });
       await store.end(await claimed(batch), exit(0, 1));
@@ -448,6 +517,7 @@ const sequences = process.env.KODA_SEQUENCES === undefined ? undefined : Number(
 const trials = sequences ?? 2;
 const firstSeed = Number(process.env.KODA_SEED ?? 1);
 
+const isOver = (found: TaskClaim | Idle) => "isOver" in found && found.isOver;
 const nothing = { costUsd: 0, tokens: 0 };
 const bytes = (value: string) => new TextEncoder().encode(value);
 const text = (value: Uint8Array | undefined) => new TextDecoder().decode(value);

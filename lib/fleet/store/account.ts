@@ -1,4 +1,4 @@
-import type { BatchRow } from "./batchrow.ts";
+import { type BatchRow, readBatch } from "./batchrow.ts";
 import { grantFor, isLimited } from "./budget.ts";
 import type { Rows } from "./database.ts";
 import { first } from "./rows.ts";
@@ -30,6 +30,20 @@ export async function lockAccount(rows: Rows, batch: string): Promise<void> {
   await rows.all(lock, [batch]);
 }
 
+/** For a batch that was not limited until now. What is running is charged when it ends. */
+export async function openAccount(rows: Rows, batch: string): Promise<void> {
+  // One that is ending is waited for, or waits and then sees the budget.
+  await rows.all("UPDATE batch_attempt SET kind = kind WHERE batch = $1 AND kind = 'open'", [batch]);
+  await rows.all(
+    `UPDATE batch SET spent_cost = closed.cost, spent_tokens = closed.tokens, finished = closed.finished FROM (
+       SELECT COALESCE(SUM(cost), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens,
+         CAST(COALESCE(SUM(CASE WHEN kind = 'settled' THEN 1 ELSE 0 END), 0) AS INTEGER) AS finished
+       FROM batch_attempt WHERE batch = $1 AND kind <> 'open') AS closed
+     WHERE id = $1`,
+    [batch],
+  );
+}
+
 type Change = { spent?: Spending; reserved?: Spending; finished?: number };
 
 async function charge(rows: Rows, batch: string, { spent, reserved, finished = 0 }: Change): Promise<void> {
@@ -59,7 +73,8 @@ export async function closeAttempt(
        reserved_cost = 0, reserved_tokens = 0 WHERE ${where}`,
     [batch.id, key, attempt, kind, ...columnsOf(spent), exit ?? null, error ?? null, endedAt],
   );
-  if (!isLimited(batch.settings)) return;
+  // The batch may have got its budget after it was read.
+  if (!isLimited(batch.settings) && !isLimited((await readBatch(rows, batch.id)).settings)) return;
   // One that was taken for lost has been charged already.
   const charged = booked.kind === "open" ? noSpending : { costUsd: booked.cost, tokens: booked.tokens };
   await charge(rows, batch.id, {

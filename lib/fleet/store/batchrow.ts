@@ -53,12 +53,13 @@ export async function readBatches(rows: Rows): Promise<BatchRow[]> {
 }
 
 /**
- * Those in which something may begin or has not ended yet. Oldest first: a worker of any batch finishes what has
- * begun. One whose settings cannot be read is left to others, which may be newer.
+ * Those in which something may begin or has not ended yet, also when its attempt has been given up. Oldest first: a
+ * worker of any batch finishes what has begun. One whose settings cannot be read is left to others, which may be newer.
  */
 export async function liveBatches(rows: Rows): Promise<BatchRow[]> {
   const stored = await rows.all<Stored>(
-    `SELECT * FROM batch WHERE state = 'open' OR id IN (SELECT batch FROM batch_attempt WHERE kind = 'open')
+    `SELECT * FROM batch WHERE state = 'open' OR (state <> 'over' AND EXISTS (
+       SELECT 1 FROM batch_task AS task WHERE task.batch = batch.id AND task.state = 'running'))
      ORDER BY submitted_at, id`,
   );
   return stored.map(decodeBatch).flatMap((batch) => ("problem" in batch ? [] : batch));

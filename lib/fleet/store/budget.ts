@@ -50,7 +50,9 @@ function leftOf(limit: number, { spent, reserved }: Account, measure: Measure): 
 }
 
 function estimateOf(limit: number, { spent, finished }: Account, measure: Measure): number {
-  return finished === 0 || spent[measure] === 0 ? limit / firstShare : (spent[measure] / finished) * margin;
+  const estimate = finished === 0 || spent[measure] === 0 ? limit / firstShare : (spent[measure] / finished) * margin;
+  // Tasks that have failed at once have spent nothing, and there are no parts of a token.
+  return measure === "tokens" ? Math.max(estimate, 1) : estimate;
 }
 
 function limitOf({ maxCost, maxTokens }: BatchSettings, measure: Measure): number | undefined {

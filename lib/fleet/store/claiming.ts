@@ -4,7 +4,7 @@ import { isLimited } from "./budget.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import { freeBudget } from "./freebudget.ts";
 import type { Settling } from "./queueing.ts";
-import { recordLoss, settle } from "./settling.ts";
+import { emptyQueue, recordLoss, settle } from "./settling.ts";
 import type { Taken, TaskQueue } from "./queue.ts";
 import type { TaskClaim, Spending, WorkerIdentity } from "../store.ts";
 import { encodeFailure, readTask, type TaskRow } from "./taskrow.ts";
@@ -19,25 +19,39 @@ class NotNow extends Error {}
 
 /** The next task of a batch for this worker. Undefined when there is none that may begin now. */
 export async function claimFrom(claiming: Claiming, batch: BatchRow): Promise<TaskClaim | undefined> {
+  if (batch.state !== "open") await emptyClosed(claiming, batch.id);
   for (;;) {
     const look = await lookOnce(claiming, batch);
     if (look !== "again") return look;
   }
 }
 
+/** A worker without the labels of a lost task cannot take it, but what is closed needs nobody to carry it out. */
+async function emptyClosed({ database, queue }: Claiming, id: string): Promise<void> {
+  await database.write(async (rows) => {
+    await lockAccount(rows, id);
+    const batch = await readBatch(rows, id);
+    if (batch.state !== "open") await emptyQueue({ rows, queue, batch });
+  });
+}
+
 async function lookOnce({ database, queue, worker, paused }: Claiming, found: BatchRow): Promise<Look> {
   try {
     return await database.write(async (rows) => {
       if (isLimited(found.settings)) await lockAccount(rows, found.id);
-      const batch = isLimited(found.settings) ? await readBatch(rows, found.id) : found;
-      const taken = await queue.take(rows, batch.id, worker, paused);
+      const taken = await queue.take(rows, found.id, worker, paused);
       if (taken === undefined) return undefined;
+      // Not before: a task that is in the queue since the batch goes on must not be taken for one of a closed batch.
+      const batch = await readBatch(rows, found.id);
       const row = await readTask(rows, batch.id, taken.key);
       const isNext = row?.state === "queued" && batch.state === "open";
-      if (isNext && row.problem === undefined) return await begin({ rows, batch, worker }, taken, row);
+      if (isNext && row.problem === undefined) {
+        const claim = await begin({ rows, batch, worker }, taken, row);
+        if (claim !== undefined) return claim;
+      }
       await queue.complete(rows, taken.ticket);
       if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
-      if (isNext) await refuse({ rows, queue, batch }, row, worker);
+      if (isNext && row.problem !== undefined) await refuse({ rows, queue, batch }, row, worker);
       return "again";
     });
   } catch (error) {
@@ -47,20 +61,20 @@ async function lookOnce({ database, queue, worker, paused }: Claiming, found: Ba
   }
 }
 
+/** Undefined when it was cancelled while it was being taken. */
 async function begin(
   { rows, batch, worker }: { rows: Rows; batch: BatchRow; worker: WorkerIdentity },
   { ticket }: Taken,
   { task, attempts, resumes }: TaskRow,
-): Promise<TaskClaim> {
+): Promise<TaskClaim | undefined> {
   const attempt = attempts + 1;
-  const grant = await reserveGrant(rows, batch, task);
-  if (grant === undefined) throw new NotNow();
   const changed = await rows.all(
     "UPDATE batch_task SET state = 'running', attempts = $3 WHERE batch = $1 AND key = $2 AND state = 'queued' RETURNING key",
     [batch.id, task.key, attempt],
   );
-  // Cancelled while it was being taken.
-  if (changed.length === 0) throw new NotNow();
+  if (changed.length === 0) return undefined;
+  const grant = await reserveGrant(rows, batch, task);
+  if (grant === undefined) throw new NotNow();
   await insertAttempt(rows, { batch, task, attempt, worker, grant });
   return { batch: batch.id, task, attempt, settings: batch.settings, resumes, grant, ticket };
 }

@@ -32,8 +32,8 @@ async function silentAttempts(rows: Rows, { id, settings }: BatchRow): Promise<{
   );
 }
 
-/** A task of a silent worker is still running until the queue gives it back: in a closed batch nobody would take it. */
+/** A task of a silent worker is not: the queue may give it back only after those that wait for money, so never. */
 async function isRunning(rows: Rows, batch: string): Promise<boolean> {
-  const sql = "SELECT 1 AS found FROM batch_task WHERE batch = $1 AND state = 'running' LIMIT 1";
+  const sql = "SELECT 1 AS found FROM batch_attempt WHERE batch = $1 AND kind = 'open' LIMIT 1";
   return (await first(rows, sql, [batch])) !== undefined;
 }

@@ -2,7 +2,8 @@ import type { BatchRow } from "./batchrow.ts";
 import { deleteCheckpoints } from "./checkpoints.ts";
 import type { Rows } from "./database.ts";
 import type { QueuedTask, TaskQueue } from "./queue.ts";
-import { allInParts, placesFrom } from "./rows.ts";
+import { allInParts, first, placesFrom } from "./rows.ts";
+import type { BatchState, TaskState } from "../store.ts";
 import { type StoredTask, taskIn } from "./taskrow.ts";
 import type { Failures } from "./verdict.ts";
 
@@ -28,17 +29,23 @@ export async function queueAgain(
   if (stored !== undefined) await enqueue(settling, [queued(stored, { notBefore, hasBegun: resumes })]);
 }
 
-/** In a batch that is closed they wait until it is opened again. */
+/** In a batch that is closed they wait until it is opened again; in one that is cancelled they are too. */
 export async function enqueue({ rows, queue, batch }: Settling, tasks: readonly QueuedTask[]): Promise<void> {
   const keys = tasks.map(({ key }) => key);
+  await setState(rows, batch.id, { keys, state: "queued" });
+  // Waits for whoever closes or opens the batch, and keeps others from both until these tasks are there to be seen. One
+  // that was left in the queue would be taken for lost when the batch goes on, and one that is not there forgotten.
+  const sql = "UPDATE batch SET finished = finished WHERE id = $1 RETURNING state";
+  const state = (await first<{ state: BatchState }>(rows, sql, [batch.id]))?.state;
+  if (state === "open") await queue.push(rows, batch.id, tasks, batch.settings.leaseMs);
+  if (state === "cancelled") await setState(rows, batch.id, { keys, state: "cancelled" });
+}
+
+async function setState(rows: Rows, batch: string, { keys, state }: { keys: readonly string[]; state: TaskState }) {
   await allInParts(keys, (some) => {
-    const where = `batch = $1 AND key IN (${placesFrom(2, some)})`;
-    return rows.all(`UPDATE batch_task SET state = 'queued' WHERE ${where}`, [batch.id, ...some]);
+    const where = `batch = $1 AND key IN (${placesFrom(3, some)})`;
+    return rows.all(`UPDATE batch_task SET state = $2 WHERE ${where}`, [batch, state, ...some]);
   });
-  // Waits for whoever is closing the batch, and keeps others from it until these tasks are there to be cleared: one
-  // that was left in the queue would be taken for lost when the batch goes on.
-  const sql = "UPDATE batch SET finished = finished WHERE id = $1 AND state = 'open' RETURNING id";
-  if ((await rows.all(sql, [batch.id])).length > 0) await queue.push(rows, batch.id, tasks, batch.settings.leaseMs);
 }
 
 type When = { notBefore?: number | undefined; hasBegun?: boolean };

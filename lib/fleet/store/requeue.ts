@@ -2,7 +2,7 @@ import type { Rows } from "./database.ts";
 import { allInParts, placesFrom } from "./rows.ts";
 import { deleteCheckpoints } from "./checkpoints.ts";
 import { enqueue, queued, type Settling } from "./queueing.ts";
-import { clearQueue } from "./settling.ts";
+import { clearQueue, emptyQueue } from "./settling.ts";
 import { skipDependents } from "./dependents.ts";
 import type { RetryChoice } from "../store.ts";
 
@@ -21,7 +21,12 @@ type RetriedTask = { key: string; state: string };
 
 /** Queues settled tasks again, those that were skipped for their sake, and those that a closed batch has not begun. */
 export async function retryTasks(settling: Settling, { outcomes, keys }: RetryChoice): Promise<number> {
-  const { rows, batch } = settling;
+  const { rows, queue, batch } = settling;
+  if (batch.state !== "open") {
+    await queue.open(rows, batch.id, batch.settings.leaseMs);
+    // A task that a worker was about to take when the batch was closed is there still, and would be there twice.
+    await emptyQueue(settling);
+  }
   const again = await rows.all<RetriedTask>(
     `SELECT key, state FROM batch_task WHERE batch = $1 AND state IN (${placesFrom(2, outcomes)})`,
     [batch.id, ...outcomes],
@@ -62,24 +67,25 @@ async function skippedAfter(rows: Rows, batch: string, chosen: readonly RetriedT
 
 /** Everything that is not settled goes on, but for what waits in vain: returns how many these are. */
 async function reopen(settling: Settling): Promise<number> {
-  const { rows, queue, batch } = settling;
-  if (batch.state !== "open") await queue.open(rows, batch.id, batch.settings.leaseMs);
+  const { rows, batch } = settling;
   await rows.all("UPDATE batch SET state = 'open' WHERE id = $1", [batch.id]);
   // Those that are queued in an open batch are in the queue already; in a closed one nothing is.
   const states = batch.state === "open" ? "'waiting'" : "'waiting', 'queued'";
-  await rows.all(`UPDATE batch_task SET needs = 0 WHERE batch = $1 AND state IN (${states})`, [batch.id]);
+  // One that had begun waits as well, for what is done once more.
+  const wait = `UPDATE batch_task SET state = 'waiting', needs = 0 WHERE batch = $1 AND state IN (${states})`;
+  await rows.all(wait, [batch.id]);
   // All are counted together: nothing finds the needs of a single task without looking at those of the others.
   await rows.all(
     `UPDATE batch_task SET needs = counted.needs FROM (
        SELECT batch_need.key AS key, count(*) AS needs FROM batch_need JOIN batch_task AS other
          ON other.batch = batch_need.batch AND other.key = batch_need.needed
        WHERE batch_need.batch = $1 AND other.state <> 'done' GROUP BY batch_need.key) AS counted
-     WHERE batch_task.batch = $1 AND batch_task.key = counted.key AND state IN (${states})`,
+     WHERE batch_task.batch = $1 AND batch_task.key = counted.key AND state = 'waiting'`,
     [batch.id],
   );
   const skipped = await skipDependents(rows, batch, await keysNotDone(rows, batch.id));
   const ready = await rows.all<{ key: string; task: string; not_before: number | null; resumes: number }>(
-    `SELECT key, task, not_before, resumes FROM batch_task WHERE batch = $1 AND state IN (${states}) AND needs = 0 ORDER BY position`,
+    `SELECT key, task, not_before, resumes FROM batch_task WHERE batch = $1 AND state = 'waiting' AND needs = 0 ORDER BY position`,
     [batch.id],
   );
   await enqueue(

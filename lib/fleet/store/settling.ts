@@ -1,9 +1,10 @@
-import { closeLostAttempt } from "./account.ts";
+import { closeLostAttempt, lockAccount } from "./account.ts";
 import type { BatchRow } from "./batchrow.ts";
 import { deleteCheckpoints } from "./checkpoints.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import type { TaskQueue } from "./queue.ts";
 import { queueAgain, type Settling } from "./queueing.ts";
+import { first } from "./rows.ts";
 import type { AttemptEnd, BatchState, TaskOutcome } from "../store.ts";
 import { readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
 import { type Failures, mostLosses } from "./verdict.ts";
@@ -76,21 +77,30 @@ export async function closeBatch({ rows, queue, batch }: Settling, state: BatchS
     await clearQueue({ rows, queue, batch: { ...batch, state } });
 }
 
-/** Of a batch that has just been closed. What a worker has lost may be among what nobody has. */
-export async function clearQueue({ rows, queue, batch }: Settling): Promise<void> {
+/** Of a batch that has just been closed. */
+export async function clearQueue(settling: Settling): Promise<void> {
+  await emptyQueue(settling);
+  await settling.queue.close(settling.rows, settling.batch.id);
+}
+
+/** Of a batch that is closed. What a worker has lost may be among what nobody has. */
+export async function emptyQueue({ rows, queue, batch }: Settling): Promise<void> {
   for (const key of await queue.clear(rows, batch.id)) {
     const row = await readTask(rows, batch.id, key);
     if (row?.state === "running") await recordLoss({ rows, queue, batch }, row);
   }
-  await queue.close(rows, batch.id);
 }
+
+const isOver = `id = $1 AND state = 'open' AND NOT EXISTS (
+  SELECT 1 FROM batch_task WHERE batch = $1 AND state IN ('waiting', 'queued', 'running'))`;
 
 /** To be called when the last settlement has been committed: two at once do not see each other. */
 export async function closeWhenOver(database: FleetDatabase, queue: TaskQueue, batch: string): Promise<void> {
-  const over = await database.all(
-    `UPDATE batch SET state = 'over' WHERE id = $1 AND state = 'open' AND NOT EXISTS (
-       SELECT 1 FROM batch_task WHERE batch = $1 AND state IN ('waiting', 'queued', 'running')) RETURNING id`,
-    [batch],
-  );
-  if (over.length > 0) await database.write((rows) => queue.close(rows, batch));
+  if ((await first(database, `SELECT 1 AS found FROM batch WHERE ${isOver}`, [batch])) === undefined) return;
+  await database.write(async (rows) => {
+    // Whoever queues a task again has to be waited for before its tasks are looked at.
+    await lockAccount(rows, batch);
+    const over = await rows.all(`UPDATE batch SET state = 'over' WHERE ${isOver} RETURNING id`, [batch]);
+    if (over.length > 0) await queue.close(rows, batch);
+  });
 }

@@ -1,5 +1,6 @@
-import { extendGrant, lockAccount } from "./account.ts";
+import { extendGrant, lockAccount, openAccount } from "./account.ts";
 import { type BatchRow, findBatch, liveBatches, readBatch, readBatches } from "./batchrow.ts";
+import { isLimited } from "./budget.ts";
 import { addCheckpoint, readCheckpoints } from "./checkpoints.ts";
 import { claimFrom } from "./claiming.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
@@ -131,8 +132,9 @@ export class SqlStore implements FleetStore {
     await this.#database.write(async (rows) => {
       await lockAccount(rows, batch);
       const { settings } = await readBatch(rows, batch);
-      const amended = JSON.stringify({ ...settings, ...change });
-      await rows.all("UPDATE batch SET settings = $2 WHERE id = $1", [batch, amended]);
+      const amended = { ...settings, ...change };
+      await rows.all("UPDATE batch SET settings = $2 WHERE id = $1", [batch, JSON.stringify(amended)]);
+      if (isLimited(amended) && !isLimited(settings)) await openAccount(rows, batch);
     });
   }
 
