@@ -58,7 +58,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     relay.cut();
     const kept = store.keep(who, new Map([[claim, { costUsd: 1, tokens: 1 }]]));
     await until(() => notes.length > 0);
-    expect(notes[0]).toContain("no answer for 1s");
+    expect(notes[0]).toContain("no answer for 3s");
     relay.repair();
     expect(await kept).toEqual(new Map([[claim, "held"]]));
     expect(await store.end(claim, exit(0))).toMatchObject({ kind: "settled", outcome: "done" });
@@ -254,7 +254,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
   });
 });
 
-const patient: RemoteOptions = { role: "worker", note: () => {}, silenceMs: 1000 };
+const patient: RemoteOptions = { role: "worker", note: () => {}, silenceMs: 3000 };
 
 async function openWorker(url: string, options: Partial<RemoteOptions> = {}): Promise<FleetStore> {
   return await openRemoteFleet(url, { ...patient, ...options });

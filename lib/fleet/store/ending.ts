@@ -79,7 +79,7 @@ async function noteEnd(
   await closeAttempt(rows, { batch, key: task.key, attempt }, closing);
 }
 
-/** The group waits with it. A git server that cannot be reached is no provider, nor a directory that another run has. */
+/** The group waits with it. A git server that cannot be reached is no provider, nor is a directory that is taken. */
 function isProviders({ exit, kind, error }: AttemptEnd): boolean {
   return exit === unavailableExit && kind === "exit" && error?.code !== "unreachable" && error?.code !== "busy";
 }
