@@ -28,6 +28,8 @@ export class Attempts implements Disposable {
     const options = { ...this.#options, mayWriteGit, logs: this.#logs, pids: this.#pids };
     const attempt = new TaskAttempt(claim, options, context);
     const end = await attempt.run();
+    // One that goes on where an earlier attempt was does not ask, and leaves no process all the same.
+    await mayWriteGit;
     if (attempt.place !== undefined) this.#places.set(claim, { place: attempt.place, isStored: attempt.isStored });
     return { ...end, durationMs: Math.round(performance.now() - startedAt) };
   }
