@@ -74,7 +74,7 @@ async function judgeFlood({ floods, isUsable }: Flood): Promise<void> {
   expect(ok.filter((tool) => tool === "Bash")).toHaveLength(3);
   if (isUsable) expect(ok.filter((tool) => tool === "s__echo")).toHaveLength(3);
   expect(peak).toBeLessThan(mostMegabytes);
-  // What else the server has sent is not waited for.
+  // The rest of the flood is not read.
   expect(endedAt - (model.requests[3]?.sentAt ?? 0)).toBeLessThan(3_000);
 }
 

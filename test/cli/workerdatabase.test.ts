@@ -74,7 +74,7 @@ test.skipIf(missing !== undefined)(
   120_000,
 );
 
-/** What a stream has said so far. */
+/** The text of a stream so far. */
 function textOf(stream: ReadableStream<Uint8Array>): { text: string } {
   const said = { text: "" };
   const decoder = new TextDecoder();

@@ -224,7 +224,7 @@ function restore(path: string, copy: string): boolean {
   return true;
 }
 
-/** Nobody listens to a socket that has been put back. */
+/** A socket that has been put back has no listener. */
 function replace(path: string, copy: string): boolean {
   const stats = statsOf(copy);
   if (stats?.isSocket()) return false;
@@ -233,7 +233,7 @@ function replace(path: string, copy: string): boolean {
   return stats === undefined || Bun.spawnSync(["cp", "-aT", copy, path]).exitCode === 0;
 }
 
-/** What is in these directories at a later time and not now. */
+/** Finds entries that appear in these directories later. */
 function addedTo(...directories: readonly string[]): () => readonly string[] {
   const paths = () => directories.flatMap((path) => readdirSync(path).map((name) => join(path, name)));
   const before = new Set(paths());

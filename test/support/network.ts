@@ -10,7 +10,7 @@ import { isRoot } from "./nobody.ts";
 export type Network = AsyncDisposable & {
   /** The near machine's address, for programs on the far one. */
   address: string;
-  /** What a command line begins with that is run on the far machine. */
+  /** The first words of a command that runs on the far machine. */
   far: readonly string[];
   /** Pulls the cable out of the near machine: no side is told that the other one is gone. */
   cut(): void;

@@ -18,7 +18,7 @@ export async function freeBudget(database: FleetDatabase, queue: TaskQueue, id: 
     for (const { key, number: attempt } of await silentAttempts(rows, batch))
       await closeLostAttempt(rows, { batch, key, attempt });
     const { settings, account } = await readBatch(rows, id);
-    if ((await isRunning(rows, id)) || grantFor(settings, account, {}) !== undefined) return;
+    if ((await hasOpenAttempts(rows, id)) || grantFor(settings, account, {}) !== undefined) return;
     await closeBatch({ rows, queue, batch }, "budget");
   });
 }
@@ -32,8 +32,8 @@ async function silentAttempts(rows: Rows, { id, settings }: BatchRow): Promise<{
   );
 }
 
-/** A task of a silent worker is not: the queue may give it back only after those that wait for money, so never. */
-async function isRunning(rows: Rows, batch: string): Promise<boolean> {
+/** Tasks of silent workers do not count: the queue gives them back only after those that wait for money. */
+async function hasOpenAttempts(rows: Rows, batch: string): Promise<boolean> {
   const sql = "SELECT 1 AS found FROM batch_attempt WHERE batch = $1 AND kind = 'open' LIMIT 1";
   return (await first(rows, sql, [batch])) !== undefined;
 }

@@ -3,7 +3,7 @@ import type { Rows } from "./database.ts";
 import { pausedGroups } from "./ending.ts";
 import { first } from "./rows.ts";
 import { taskIn } from "./taskrow.ts";
-import { decodeSpending, type StoredSpending } from "./spending.ts";
+import { decodeSpending, type StoredSpending, sumsOfSpending } from "./spending.ts";
 import { type BatchSettings, type BatchState, type Spending, type TaskState, taskStates } from "../store.ts";
 
 /** A batch at one moment. The counts always add up to `total`. */
@@ -76,7 +76,7 @@ async function readCounts(rows: Rows, batch: string): Promise<Record<TaskState, 
 async function readSpending(rows: Rows, batch: string): Promise<Pick<BatchOverview, "spent" | "reserved">> {
   const sums = await first<StoredSpending & { reserved_cost: number; reserved_tokens: number }>(
     rows,
-    `SELECT COALESCE(SUM(cost), 0) AS cost, COALESCE(SUM(tokens), 0) AS tokens, COALESCE(MAX(unpriced), 0) AS unpriced,
+    `SELECT ${sumsOfSpending},
        COALESCE(SUM(CASE WHEN reserved_cost > cost THEN reserved_cost - cost ELSE 0 END), 0) AS reserved_cost,
        COALESCE(SUM(CASE WHEN reserved_tokens > tokens THEN reserved_tokens - tokens ELSE 0 END), 0) AS reserved_tokens
      FROM batch_attempt WHERE batch = $1`,

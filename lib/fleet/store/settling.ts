@@ -98,7 +98,7 @@ const isOver = `id = $1 AND state = 'open' AND NOT EXISTS (
 export async function closeWhenOver(database: FleetDatabase, queue: TaskQueue, batch: string): Promise<void> {
   if ((await first(database, `SELECT 1 AS found FROM batch WHERE ${isOver}`, [batch])) === undefined) return;
   await database.write(async (rows) => {
-    // Whoever queues a task again has to be waited for before its tasks are looked at.
+    // Not before: a retry that is under way commits its tasks first, and then they are seen.
     await lockAccount(rows, batch);
     const over = await rows.all(`UPDATE batch SET state = 'over' WHERE ${isOver} RETURNING id`, [batch]);
     if (over.length > 0) await queue.close(rows, batch);
