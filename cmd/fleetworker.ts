@@ -6,7 +6,7 @@ import { Attempts } from "../lib/fleet/work/attempts.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
 import { countUnsettled } from "../lib/fleet/results/tally.ts";
 import type { FleetStore, WorkerIdentity } from "../lib/fleet/store.ts";
-import { sweepPlaces } from "../lib/fleet/work/sweep.ts";
+import { sweepWorkTrees } from "../lib/fleet/work/sweep.ts";
 import { FleetWorker, type WorkerEnd } from "../lib/fleet/work/worker.ts";
 import { thisProcess } from "../lib/session/process.ts";
 import { taskFlags } from "./flags.ts";
@@ -34,7 +34,7 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
   const user = { env: process.env, home: homedir() };
   const directory = batchesDirectory(user);
   const identity: WorkerIdentity = { id: crypto.randomUUID(), ...thisProcess(), version, labels };
-  const sweep = () => sweepPlaces(directory, (id) => isOpen(store, id));
+  const sweep = () => sweepWorkTrees(directory, (id) => isOpen(store, id));
   for (const message of await sweep()) note({ type: "worker.note", worker: identity.id, message });
   using attempts = new Attempts({
     store,

@@ -22,7 +22,7 @@ export function mirrorOf(area: string, repo: string): string {
   return join(area, ownName, mirrorsName, mirrorName(repo));
 }
 
-/** The names that a place of the task may have: its own, or one for each attempt. `%` is in no key. */
+/** The names that a work tree of the task may have: its own, or one for each attempt. `%` is in no key. */
 export function namesOf({ task, attempt }: Pick<TaskClaim, "task" | "attempt">): [string, ...string[]] {
   const name = pathName(task.key);
   return [name, ...Array.from({ length: attempt - 1 }, (_, index) => `${name}%${index + 2}`)];
@@ -37,8 +37,8 @@ export function areasIn(directory: string): { area: string; batch: string }[] {
   return namesIn(directory).map((name) => ({ area: join(directory, name), batch: name.replace(/^%2E/, ".") }));
 }
 
-/** The names of the places of which koda has a state. */
-export function placesIn(area: string): string[] {
+/** The names of the work trees of which koda has a state. */
+export function treesIn(area: string): string[] {
   return namesIn(join(area, ownName)).filter((name) => name !== mirrorsName);
 }
 

@@ -7,7 +7,7 @@ import { assertTaskFlags, variablesWithKeys } from "./childline.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { judgeEnd } from "./machinefault.ts";
 import { type Masks, masksFor } from "./masks.ts";
-import type { WorkPlace } from "./place.ts";
+import type { WorkTree } from "./worktree.ts";
 import { type PublishTarget, pushBranch, readTarget, runPublishCommand } from "./publish.ts";
 import { runWithinGrant } from "./runs.ts";
 import { userGit } from "./usergit.ts";
@@ -15,9 +15,9 @@ import type { AttemptEnd, TaskClaim, Spending } from "../store.ts";
 
 type Ended = Omit<AttemptEnd, "durationMs">;
 
-/** One attempt at a task: its place, its runs of `koda exec`, and what comes after them. */
+/** One attempt at a task: its work tree, its runs of `koda exec`, and what comes after them. */
 export class TaskAttempt {
-  place: WorkPlace | undefined;
+  tree: WorkTree | undefined;
   isStored = false;
   readonly #claim: TaskClaim;
   readonly #options: AttemptServices;
@@ -47,20 +47,20 @@ export class TaskAttempt {
     const { store, logs, directory, env, isTaskFlag, mayWriteGit, gitLimitMs } = this.#options;
     assertTaskFlags(this.#claim.task.args, isTaskFlag);
     const earlier = () => reach(() => store.checkpoints(this.#claim));
-    const places = { directory, env, signal: stop, mayWriteGit, gitLimitMs };
-    const beginning = await beginAttempt(this.#claim, { ...places, logs, earlier, note });
-    this.place = beginning.place;
-    const target = await this.#target(beginning.place);
+    const at = { directory, env, signal: stop, mayWriteGit, gitLimitMs };
+    const beginning = await beginAttempt(this.#claim, { ...at, logs, earlier, note });
+    this.tree = beginning.tree;
+    const target = await this.#target(beginning.tree);
     const { child, isOutOfBudget } = await this.#runWithCheckpoints(beginning);
-    const end = await this.#endOf(child, isOutOfBudget, beginning.place);
-    return end.exit === 0 && target !== undefined ? await this.#publish(end, target, beginning.place) : end;
+    const end = await this.#endOf(child, isOutOfBudget, beginning.tree);
+    return end.exit === 0 && target !== undefined ? await this.#publish(end, target, beginning.tree) : end;
   }
 
   async #runWithCheckpoints(beginning: Beginning) {
     await using checkpointing = new Checkpointing(this.#claim, {
       ...this.#options,
       ...this.#context,
-      place: beginning.place,
+      tree: beginning.tree,
       masks: this.#masks,
       stored: beginning.stored,
     });
@@ -80,14 +80,14 @@ export class TaskAttempt {
     return ran;
   }
 
-  async #endOf({ end, model, failure }: ChildEnd, isOutOfBudget: boolean, place: WorkPlace): Promise<Ended> {
+  async #endOf({ end, model, failure }: ChildEnd, isOutOfBudget: boolean, tree: WorkTree): Promise<Ended> {
     if (end?.exit !== 0 && this.#context.stop.aborted) return this.#stopped();
-    const about = { spent: this.#spent, session: place.session, ...(model !== undefined && { model }) };
+    const about = { spent: this.#spent, session: tree.session, ...(model !== undefined && { model }) };
     if (end === undefined) {
       const error = { code: "killed", message: this.#masks.text(failure) };
-      return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, place);
+      return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, tree);
     }
-    const { exit, kind, code } = await judgeEnd(end, { ...this.#options, state: place.state });
+    const { exit, kind, code } = await judgeEnd(end, { ...this.#options, state: tree.state });
     const { message: said = "", retry_at: retryAt } = end.error ?? {};
     // The limit of the run was its grant, of which the user knows nothing.
     const message = isOutOfBudget ? "What the batch may spend is spent, or set aside for other tasks" : said;
@@ -97,15 +97,15 @@ export class TaskAttempt {
       kind: isOutOfBudget ? "budget" : kind,
       ...(code !== undefined && { error: { code, message: this.#masks.text(message) } }),
       ...(retryAt !== undefined && { retryAt: Date.parse(retryAt) }),
-      result: this.#resultOf(end, place),
+      result: this.#resultOf(end, tree),
     };
-    return await this.#withPatch(ended, place);
+    return await this.#withPatch(ended, tree);
   }
 
   /** Without the changes nothing is done; an attempt that has failed keeps its own reason. */
-  async #withPatch(end: Ended, place: WorkPlace): Promise<Ended> {
+  async #withPatch(end: Ended, tree: WorkTree): Promise<Ended> {
     try {
-      return { ...end, patch: this.#masks.patch(await changesOf(place, this.#options.gitLimitMs)) };
+      return { ...end, patch: this.#masks.patch(await changesOf(tree, this.#options.gitLimitMs)) };
     } catch (error) {
       if (wasInterrupted(error)) return this.#stopped();
       if (!(error instanceof AttemptFailure)) throw error;
@@ -115,20 +115,20 @@ export class TaskAttempt {
   }
 
   /** koda's own account of the run is kept always; the model's words as far as the batch allows. */
-  #resultOf(end: Record<string, unknown>, { isOwn }: WorkPlace): Record<string, unknown> {
+  #resultOf(end: Record<string, unknown>, { isInPlace }: WorkTree): Record<string, unknown> {
     const { v: _, seq: __, at: ___, type: ____, text, output, resume, ...result } = end;
     return this.#masks.fields({
       ...result,
       ...(this.#claim.settings.transcripts !== "none" && { text, output }),
       // The command line works in the tree, which is removed when the task is settled.
-      ...((isOwn || this.#options.keepTrees) && { resume }),
+      ...((isInPlace || this.#options.keepTrees) && { resume }),
     });
   }
 
   #stopped(): Ended {
     const reason: unknown = this.#context.stop.reason;
     const message = reason instanceof Error ? reason.message : "The attempt was stopped";
-    const session = this.place?.session;
+    const session = this.tree?.session;
     const error = { code: "stopped", message };
     return { exit: 143, kind: "stopped", error, spent: this.#spent, ...(session !== undefined && { session }) };
   }
@@ -138,13 +138,13 @@ export class TaskAttempt {
     return reason instanceof AttemptStop && reason.why === "lost";
   }
 
-  async #target({ basis }: WorkPlace): Promise<PublishTarget | undefined> {
+  async #target({ basis }: WorkTree): Promise<PublishTarget | undefined> {
     if (basis === undefined || this.#claim.task.publish === undefined) return undefined;
     return await readTarget(this.#claim, { user: userGit(this.#options.env), basis, signal: this.#context.stop });
   }
 
   /** Only for an attempt that counts: the claim is asked for just before. */
-  async #publish(end: Ended, target: PublishTarget, { basis, root }: WorkPlace): Promise<Ended> {
+  async #publish(end: Ended, target: PublishTarget, { basis, root }: WorkTree): Promise<Ended> {
     if (basis === undefined || (end.patch?.length ?? 0) === 0) return end;
     try {
       if (this.#context.stop.aborted || !(await this.#context.holds())) return this.#stopped();

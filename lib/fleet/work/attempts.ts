@@ -3,7 +3,7 @@ import { sendSignal } from "../../system/kill.ts";
 import { TaskAttempt } from "./attempt.ts";
 import type { AttemptContext, AttemptOptions } from "./attemptcontext.ts";
 import { protectsGit } from "./machinesandbox.ts";
-import { leavePlace, removePlace, type WorkPlace } from "./place.ts";
+import { releaseWorkTree, removeWorkTree, type WorkTree } from "./worktree.ts";
 import type { AttemptEnd, Settled, TaskClaim } from "../store.ts";
 
 /** Carries out claims, and cleans up when the store has said what becomes of their tasks. */
@@ -12,8 +12,8 @@ export class Attempts implements Disposable {
   readonly #logs: LogTransfer;
   /** Of the children. */
   readonly #pids = new Set<number>();
-  /** Those of attempts that are not settled; `isStored`: a later one can go on without the place. */
-  readonly #places = new Map<TaskClaim, { place: WorkPlace; isStored: boolean }>();
+  /** Those of attempts that are not settled; `isStored`: a later one can go on without the work tree. */
+  readonly #trees = new Map<TaskClaim, { tree: WorkTree; isStored: boolean }>();
   /** Asked once, and while the first repository is fetched. */
   #isGitOpen: Promise<boolean> | undefined;
 
@@ -30,7 +30,7 @@ export class Attempts implements Disposable {
     const end = await attempt.run();
     // One that goes on where an earlier attempt was does not ask, and leaves no process all the same.
     await mayWriteGit;
-    if (attempt.place !== undefined) this.#places.set(claim, { place: attempt.place, isStored: attempt.isStored });
+    if (attempt.tree !== undefined) this.#trees.set(claim, { tree: attempt.tree, isStored: attempt.isStored });
     return { ...end, durationMs: Math.round(performance.now() - startedAt) };
   }
 
@@ -49,16 +49,17 @@ export class Attempts implements Disposable {
     for (const pid of this.#pids) sendSignal(pid, "SIGKILL");
   }
 
-  /** Returns why a place could not be removed. */
+  /** Returns why a work tree could not be removed. */
   async settled(claim: TaskClaim, { kind }: Pick<Settled, "kind">): Promise<string | undefined> {
-    const found = this.#places.get(claim);
-    this.#places.delete(claim);
+    const found = this.#trees.get(claim);
+    this.#trees.delete(claim);
     if (found === undefined) return undefined;
-    const { place, isStored } = found;
+    const { tree, isStored } = found;
     const { keepTrees = false } = this.#options;
     const goesOn = kind === "retried" || kind === "returned";
-    if (!goesOn || (isStored && !keepTrees)) return await removePlace({ ...place, isOwn: place.isOwn || keepTrees });
-    leavePlace(place, claim);
+    if (!goesOn || (isStored && !keepTrees))
+      return await removeWorkTree({ ...tree, isInPlace: tree.isInPlace || keepTrees });
+    releaseWorkTree(tree, claim);
     return undefined;
   }
 

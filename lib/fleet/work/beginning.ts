@@ -8,25 +8,25 @@ import { AttemptFailure } from "./failure.ts";
 import { limited } from "./limited.ts";
 import {
   checkoutLimit,
-  leftPlace,
-  makePlace,
-  type PlaceOptions,
-  removePlace,
-  takePlace,
-  type WorkPlace,
-} from "./place.ts";
+  releasedWorkTree,
+  makeWorkTree,
+  type WorkTreeOptions,
+  removeWorkTree,
+  takeWorkTree,
+  type WorkTree,
+} from "./worktree.ts";
 import type { Checkpoint, TaskClaim } from "../store.ts";
 
 /** The state in which an attempt begins. */
 export type Beginning = {
-  place: WorkPlace;
+  tree: WorkTree;
   /** `ask`: with the task's prompt. `resume`: in mid-turn. `confirm`: the turn was over, and its answer is lost. */
   how: "ask" | "resume" | "confirm";
   /** The items of the log that the store has. */
   stored: number;
 };
 
-type BeginningOptions = PlaceOptions & {
+type BeginningOptions = WorkTreeOptions & {
   logs: LogTransfer;
   earlier: () => Promise<readonly Checkpoint[]>;
   note: (message: string) => void;
@@ -50,7 +50,7 @@ export async function beginAttempt(claim: TaskClaim, options: BeginningOptions):
 
 async function beginAnew(claim: TaskClaim, options: BeginningOptions): Promise<Beginning> {
   const session = freeSession(claim, options.logs);
-  return { place: await makePlace(claim, { session }, options), how: "ask", stored: 0 };
+  return { tree: await makeWorkTree(claim, { session }, options), how: "ask", stored: 0 };
 }
 
 /** A killed worker may have left more on this machine than the store has. */
@@ -59,13 +59,13 @@ async function goOnHere(
   chain: Chain | undefined,
   options: BeginningOptions,
 ): Promise<Beginning | undefined> {
-  const place = leftPlace(claim, options);
-  if (place === undefined) return undefined;
-  const state = await freeState(place.session, options);
+  const tree = releasedWorkTree(claim, options);
+  if (tree === undefined) return undefined;
+  const state = await freeState(tree.session, options);
   if (state === undefined || state.isHeld || state.length < (chain?.to ?? 0)) return undefined;
-  takePlace(place, claim);
+  takeWorkTree(tree, claim);
   // Its log may be another one than that in the store, which is given all of it.
-  return { place, how: wayOn[state.turn], stored: 0 };
+  return { tree, how: wayOn[state.turn], stored: 0 };
 }
 
 /** The run of a killed worker ends soon after it. */
@@ -89,18 +89,18 @@ async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOption
   const same = options.logs.state(chain.session);
   const isHere = same !== undefined && same.length === chain.to && !same.isHeld;
   const session = isHere ? chain.session : freeSession(claim, options.logs);
-  const place = await makePlace(claim, { session, commit: chain.base }, options);
+  const tree = await makeWorkTree(claim, { session, commit: chain.base }, options);
   try {
     const limit = checkoutLimit("Its changes cannot be applied", options);
-    await limited(limit, async (signal) => await place.basis?.apply(chain.patch, signal));
+    await limited(limit, async (signal) => await tree.basis?.apply(chain.patch, signal));
     // A transaction of the store's own connection to the same database would wait for this one, and this one for it.
     await setImmediate();
     if (!isHere) options.logs.write(session, chain.parts);
   } catch (error) {
-    await removePlace(place);
+    await removeWorkTree(tree);
     throw error;
   }
-  return { place, how: wayOn[options.logs.state(session)?.turn ?? "none"], stored: chain.to };
+  return { tree, how: wayOn[options.logs.state(session)?.turn ?? "none"], stored: chain.to };
 }
 
 /** The checkpoint is of no use here. A full disk is something else. */

@@ -4,30 +4,30 @@ import { GitError } from "../../git/program.ts";
 import { assertPatchSize } from "./basis.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { limited } from "./limited.ts";
-import type { WorkPlace } from "./place.ts";
+import type { WorkTree } from "./worktree.ts";
 
 const longestMs = 10 * 60_000;
 
 const never = new AbortController().signal;
 
-/** The changes of a place, for `git apply`. Throws an AttemptFailure when they cannot be had. */
-export async function changesOf(place: WorkPlace, ms = longestMs): Promise<Uint8Array> {
+/** The changes in a work tree, for `git apply`. Throws an AttemptFailure when they cannot be had. */
+export async function changesOf(tree: WorkTree, ms = longestMs): Promise<Uint8Array> {
   // Also of an attempt that ends while the worker is told to stop.
   const limit = { ms, signal: never, code: "patch", what: "The changes cannot be read" } as const;
   try {
-    return (await limited(limit, async (signal) => await place.basis?.patch(signal))) ?? changesOfRuns(place);
+    return (await limited(limit, async (signal) => await tree.basis?.patch(signal))) ?? changesOfRuns(tree);
   } catch (error) {
     throw failureOf(error);
   }
 }
 
 /** In a directory that koda did not make each run itself writes its changes, to a file of its own. */
-export function nextPatchFile({ state }: WorkPlace): string {
+export function nextPatchFile({ state }: WorkTree): string {
   return join(state, `run-${patchesOfRuns(state).length + 1}.patch`);
 }
 
 /** One after the other, which git apply takes as they come. */
-function changesOfRuns({ state }: WorkPlace): Uint8Array {
+function changesOfRuns({ state }: WorkTree): Uint8Array {
   const files = patchesOfRuns(state);
   assertPatchSize(files.reduce((sum, file) => sum + statSync(file).size, 0));
   return Buffer.concat(files.map((file) => readFileSync(file)));

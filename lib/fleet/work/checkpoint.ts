@@ -1,14 +1,14 @@
 import { z } from "zod";
 import type { LogPart, LogTransfer } from "../../session/transfer.ts";
 import type { Masks } from "./masks.ts";
-import type { WorkPlace } from "./place.ts";
+import type { WorkTree } from "./worktree.ts";
 import type { Checkpoint } from "../store.ts";
 
 const headSchema = z.object({
   /** The commit that the patch is against; absent where the task has no repository. */
   base: z.string().optional(),
   session: z.string(),
-  /** The place of the last item. */
+  /** The number of the last item. */
   to: z.number(),
 });
 
@@ -31,16 +31,16 @@ export function chainOf(checkpoints: readonly Checkpoint[]): Chain | undefined {
 
 const newline = 0x0a;
 
-/** The log and the changes of a place, since the item that the store has already. */
+/** The log and the changes of a work tree, since the item that the store has already. */
 export async function takeCheckpoint(
-  { logs, masks, place }: { logs: LogTransfer; masks: Masks; place: WorkPlace },
+  { logs, masks, tree }: { logs: LogTransfer; masks: Masks; tree: WorkTree },
   stored: number,
   signal: AbortSignal,
 ): Promise<(Checkpoint & { to: number }) | undefined> {
-  const part = logs.read(place.session, stored, (text) => masks.text(text));
+  const part = logs.read(tree.session, stored, (text) => masks.text(text));
   if (part === undefined) return undefined;
-  const patch = masks.patch((await place.basis?.patch(signal)) ?? new Uint8Array());
-  const head: Head = { ...(place.basis && { base: place.basis.base }), session: place.session, to: part.to };
+  const patch = masks.patch((await tree.basis?.patch(signal)) ?? new Uint8Array());
+  const head: Head = { ...(tree.basis && { base: tree.basis.base }), session: tree.session, to: part.to };
   const line = new TextEncoder().encode(`${JSON.stringify(head)}\n`);
   const { version, from, to, rows } = part;
   return { version, from, to, items: rows, patch: Buffer.concat([line, patch]) };

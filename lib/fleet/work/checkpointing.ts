@@ -2,14 +2,14 @@ import { messageOf } from "../../errors.ts";
 import type { LogTransfer } from "../../session/transfer.ts";
 import { takeCheckpoint } from "./checkpoint.ts";
 import type { Masks } from "./masks.ts";
-import type { WorkPlace } from "./place.ts";
+import type { WorkTree } from "./worktree.ts";
 import type { TaskClaim, FleetStore } from "../store.ts";
 
 type CheckpointingOptions = {
   store: FleetStore;
   logs: LogTransfer;
   masks: Masks;
-  place: WorkPlace;
+  tree: WorkTree;
   stored: number;
   note(message: string): void;
   reach<T>(ask: () => Promise<T>): Promise<T>;
@@ -62,7 +62,7 @@ export class Checkpointing implements AsyncDisposable {
     if (!this.#isWanted) return;
     try {
       await this.#take((ask) => this.#options.reach(ask));
-      this.isWhole = this.#options.place.basis !== undefined;
+      this.isWhole = this.#options.tree.basis !== undefined;
     } catch (error) {
       // A full disk is found by what comes next, and is no reason to lose the end of the attempt.
       if (!(error instanceof Error)) throw error;

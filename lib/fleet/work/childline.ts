@@ -4,7 +4,7 @@ import { isBelow } from "../../files/path.ts";
 import type { ChildEnd } from "./child.ts";
 import type { Beginning } from "./beginning.ts";
 import { AttemptFailure } from "./failure.ts";
-import type { WorkPlace } from "./place.ts";
+import type { WorkTree } from "./worktree.ts";
 import type { Spending } from "../store.ts";
 import type { FleetTask } from "../task.ts";
 
@@ -17,9 +17,9 @@ type ChildLine = {
   schema: string | undefined;
   /** A file for the changes of the run. */
   patch: string | undefined;
-  place: Pick<WorkPlace, "root" | "isOwn">;
-  /** The directory with the places of all tasks. */
-  places: string;
+  tree: Pick<WorkTree, "root" | "isInPlace">;
+  /** The directory of all batches. */
+  batches: string;
 };
 
 /** The arguments of `koda exec --json`. */
@@ -40,12 +40,12 @@ export function argumentsFor(line: ChildLine): string[] {
 }
 
 /** Commands see no tree of another task, no repository that these come from, and no note of koda's on them. */
-function secluding({ place: { root, isOwn }, places }: ChildLine): string[] {
-  const hidden = unlessRefused(() => realpathSync(places));
+function secluding({ tree: { root, isInPlace }, batches }: ChildLine): string[] {
+  const hidden = unlessRefused(() => realpathSync(batches));
   // A comma would make several paths of one.
   if (hidden === undefined || `${hidden}${root}`.includes(",")) return [];
   // Not all of the machine's own directory may be open, and Landlock hides nothing in one that may be written.
-  if (isOwn) return isBelow(root, hidden) || isBelow(hidden, root) ? [] : [`--deny-read=${hidden}`];
+  if (isInPlace) return isBelow(root, hidden) || isBelow(hidden, root) ? [] : [`--deny-read=${hidden}`];
   return [`--deny-read=${hidden}`, `--allow-read=${root}`];
 }
 

@@ -20,7 +20,7 @@ export type Mirror = {
 /** A name in the repository, and the commit that it stands for. `branch` when it is one. */
 export type Revision = { commit: string; branch?: string };
 
-type MirrorPlace = { user: UserGit; directory: string; repo: string; signal: AbortSignal };
+type MirrorSource = { user: UserGit; directory: string; repo: string; signal: AbortSignal };
 
 const headFile = "koda-head";
 
@@ -28,14 +28,14 @@ const headFile = "koda-head";
  * Opens the mirror, which is fetched by the first who needs it; others wait. All tasks of the batch see the branches as
  * they were then. The address is nowhere in it: it may have a password.
  */
-export async function openMirror(place: MirrorPlace): Promise<Mirror> {
-  const { directory, repo } = place;
+export async function openMirror(source: MirrorSource): Promise<Mirror> {
+  const { directory, repo } = source;
   if (repo.startsWith("-"))
     throw new AttemptFailure("usage", `Cannot clone "${repo}": expected a URL or a path, which do not begin with "-"`);
   mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
   if (!existsSync(join(directory, headFile))) {
-    using _ = await locked(directory, place.signal);
-    if (!existsSync(join(directory, headFile))) await fetchAll(place);
+    using _ = await locked(directory, source.signal);
+    if (!existsSync(join(directory, headFile))) await fetchAll(source);
   }
   const [hash = "sha1", branch = ""] = (await Bun.file(join(directory, headFile)).text()).split(" ");
   return {
@@ -46,7 +46,7 @@ export async function openMirror(place: MirrorPlace): Promise<Mirror> {
   };
 }
 
-async function fetchAll({ user, directory, repo, signal }: MirrorPlace): Promise<void> {
+async function fetchAll({ user, directory, repo, signal }: MirrorSource): Promise<void> {
   const run = { directory, signal };
   // One that was killed may have left locks, which git would not pass.
   await removeDirectory(directory);
@@ -65,12 +65,12 @@ async function fetchAll({ user, directory, repo, signal }: MirrorPlace): Promise
 const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc"];
 
 /** Finds a branch, a tag or a commit; one that no branch has is fetched by itself. */
-export async function findRevision(place: MirrorPlace, mirror: Mirror, ref: string | undefined): Promise<Revision> {
+export async function findRevision(source: MirrorSource, mirror: Mirror, ref: string | undefined): Promise<Revision> {
   const name = ref ?? mirror.defaultBranch ?? "HEAD";
-  return (await known(place, mirror, name)) ?? (await fetched(place, mirror, name));
+  return (await known(source, mirror, name)) ?? (await fetched(source, mirror, name));
 }
 
-async function known({ user, signal }: MirrorPlace, mirror: Mirror, name: string): Promise<Revision | undefined> {
+async function known({ user, signal }: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
   const commitOf = async (full: string) => {
     const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${full}^{commit}`];
     const { exitCode, output } = await tryGit(inMirror(user, mirror, signal), args);
@@ -89,15 +89,15 @@ async function known({ user, signal }: MirrorPlace, mirror: Mirror, name: string
 const isCommit = /^[0-9a-f]{7,64}$/;
 const wanted = "refs/koda/";
 
-async function fetched(place: MirrorPlace, mirror: Mirror, name: string): Promise<Revision> {
-  const { user, repo, signal } = place;
+async function fetched(source: MirrorSource, mirror: Mirror, name: string): Promise<Revision> {
+  const { user, repo, signal } = source;
   const unknown = `"${withoutPasswords(repo)}" has no branch, tag or commit "${name}"`;
   if (name.startsWith("-")) throw new AttemptFailure("repository", unknown);
   using _ = await locked(mirror.directory, signal);
   const spec = `+${name}:${wanted}${nameOf(name)}`;
   const run = { directory: mirror.directory, signal };
   const end = await tryRemote(user, run, ["fetch", ...fetchFlags, "--", repo, spec]);
-  const found = end.status === 0 ? await known(place, mirror, name) : undefined;
+  const found = end.status === 0 ? await known(source, mirror, name) : undefined;
   if (found !== undefined) return found;
   const { message } = remoteFailure("fetch", run, end);
   throw new AttemptFailure("repository", end.status === 0 ? unknown : `${unknown}: ${message}`);

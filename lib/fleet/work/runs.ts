@@ -5,7 +5,7 @@ import type { Beginning } from "./beginning.ts";
 import { nextPatchFile } from "./changes.ts";
 import { type ChildEnd, runChild } from "./child.ts";
 import { argumentsFor, limitsFor, promptFor, wantsMore } from "./childline.ts";
-import type { WorkPlace } from "./place.ts";
+import type { WorkTree } from "./worktree.ts";
 import { workDirectory } from "./workdirectory.ts";
 import type { Spending, TaskClaim } from "../store.ts";
 import type { FleetTask } from "../task.ts";
@@ -25,14 +25,14 @@ export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isO
   const { claim, beginning, services, context, onSpent, onReply } = runs;
   const { program, env, store, pids, flags = [] } = services;
   const { task } = claim;
-  const { place } = beginning;
+  const { tree } = beginning;
   const line = {
     task: { ...task, args: [...task.args, ...flags] },
-    session: place.session,
-    directory: workDirectory(place, task),
-    schema: schemaFile(place, task),
-    place,
-    places: services.directory,
+    session: tree.session,
+    directory: workDirectory(tree, task),
+    schema: schemaFile(tree, task),
+    tree,
+    batches: services.directory,
   };
   let [spent, grant, how]: [Spending, Partial<Spending>, Beginning["how"]] = [nothing, claim.grant, beginning.how];
   while (true) {
@@ -42,7 +42,7 @@ export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isO
     const child = await runChild({
       program,
       env,
-      args: argumentsFor({ ...line, how, limits, patch: place.basis === undefined ? nextPatchFile(place) : undefined }),
+      args: argumentsFor({ ...line, how, limits, patch: tree.basis === undefined ? nextPatchFile(tree) : undefined }),
       prompt: promptFor(how, task),
       signal: context.stop,
       pids,
@@ -69,7 +69,7 @@ function sum(one: Spending, other: Spending): Spending {
   };
 }
 
-function schemaFile({ state }: WorkPlace, { schema }: FleetTask): string | undefined {
+function schemaFile({ state }: WorkTree, { schema }: FleetTask): string | undefined {
   if (schema === undefined) return undefined;
   const file = join(state, "schema.json");
   writeFileSync(file, JSON.stringify(schema));

@@ -3,12 +3,12 @@ import { isAbsolute, join, relative } from "node:path";
 import { unlessRefused } from "../../errors.ts";
 import { isBelow } from "../../files/path.ts";
 import { AttemptFailure } from "./failure.ts";
-import type { WorkPlace } from "./place.ts";
+import type { WorkTree } from "./worktree.ts";
 import type { FleetTask } from "../task.ts";
 
 /** The directory in which the task is done; it may not lead out of the clone. */
-export function workDirectory({ root, isOwn }: WorkPlace, { dir }: FleetTask): string {
-  if (isOwn || dir === undefined) return root;
+export function workDirectory({ root, isInPlace }: WorkTree, { dir }: FleetTask): string {
+  if (isInPlace || dir === undefined) return root;
   const wrong = (why: string) => new AttemptFailure("usage", `Cannot work in "${dir}" of the repository: ${why}`);
   if (isAbsolute(dir) || /(?:^|\/)\.(?:\.|git)(?:\/|$)/i.test(dir)) throw wrong("expected a path below it");
   const real = unlessRefused(() => realpathSync(join(root, dir)));

@@ -12,8 +12,8 @@ const recordSchema = z.object({
   root: z.string(),
 });
 
-type PlaceRecord = z.infer<typeof recordSchema>;
-type Contents = Omit<PlaceRecord, "owner">;
+type TreeRecord = z.infer<typeof recordSchema>;
+type Contents = Omit<TreeRecord, "owner">;
 
 const recordName = "record.json";
 
@@ -23,26 +23,26 @@ export function takeRecord(state: string, { attempt, session, root }: Contents):
 }
 
 /** No process does any more. */
-export function freeRecord(state: string, { attempt, session, root }: Contents): void {
+export function releaseRecord(state: string, { attempt, session, root }: Contents): void {
   write(state, { owner: null, attempt, session, root });
 }
 
-function write(state: string, record: PlaceRecord): void {
+function write(state: string, record: TreeRecord): void {
   writeFileSync(join(state, recordName), JSON.stringify(record));
 }
 
-/** The record of a place where no living process works; undefined when there is none. */
-export function freeRecordIn(state: string): Contents | undefined {
+/** The record of a work tree where no living process works; undefined when there is none. */
+export function releasedRecordIn(state: string): Contents | undefined {
   const record = recordIn(state);
   return record === undefined || isTaken(record) ? undefined : record;
 }
 
-export function isPlaceTaken(state: string): boolean {
+export function isTreeTaken(state: string): boolean {
   const record = recordIn(state);
   return record !== undefined && isTaken(record);
 }
 
-function recordIn(state: string): PlaceRecord | undefined {
+function recordIn(state: string): TreeRecord | undefined {
   const text = unlessRefused(() => readFileSync(join(state, recordName), "utf8"));
   if (text === undefined) return undefined;
   try {
@@ -53,6 +53,6 @@ function recordIn(state: string): PlaceRecord | undefined {
   }
 }
 
-function isTaken({ owner }: PlaceRecord): boolean {
+function isTaken({ owner }: TreeRecord): boolean {
   return owner !== null && !isProcessGone(owner);
 }

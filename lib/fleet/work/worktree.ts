@@ -8,25 +8,26 @@ import { GitError } from "../../git/program.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { limited } from "./limited.ts";
 import { findRevision, openMirror } from "./mirror.ts";
-import { freeRecord, freeRecordIn, isPlaceTaken, takeRecord } from "./placerecord.ts";
+import { releaseRecord, releasedRecordIn, isTreeTaken, takeRecord } from "./treerecord.ts";
 import { removeDirectory, tryRemove } from "./remove.ts";
 import { type UserGit, userGit, withoutPasswords } from "./usergit.ts";
 import type { TaskClaim } from "../store.ts";
 import type { FleetTask } from "../task.ts";
 
-/** The place where an attempt works: its files, and what koda keeps beside them. */
-export type WorkPlace = {
-  /** The clone, an empty directory at first, or a directory of the machine's own. */
+/** The directory where an attempt works: its files, and what koda keeps beside them. */
+export type WorkTree = {
+  /** A clone, a directory that was empty at first, or one of the user's own. */
   root: string;
-  isOwn: boolean;
+  /** It is the user's own, which the task changes in place. */
+  isInPlace: boolean;
   /** koda's own files about it, where commands cannot write. */
   state: string;
-  /** Absent for a directory of the machine's own, which koda does not copy. */
+  /** Absent for the user's own, which koda does not copy. */
   basis: Basis | undefined;
   session: string;
 };
 
-export type PlaceOptions = {
+export type WorkTreeOptions = {
   /** The directory of all batches. */
   directory: string;
   env: UserGit["env"];
@@ -39,15 +40,15 @@ export type PlaceOptions = {
 
 const basisName = "basis";
 
-type NewPlace = { session: string; commit?: string | undefined };
+type NewWorkTree = { session: string; commit?: string | undefined };
 
 /** Makes the directory that a task is to change, in a state that no other attempt has touched. */
-export async function makePlace(claim: TaskClaim, made: NewPlace, options: PlaceOptions): Promise<WorkPlace> {
+export async function makeWorkTree(claim: TaskClaim, made: NewWorkTree, options: WorkTreeOptions): Promise<WorkTree> {
   const { batch, task } = claim;
   const area = areaOf(options.directory, batch);
   const name = freeName(area, claim);
-  const isOwn = task.repo === undefined && task.dir !== undefined;
-  const root = isOwn ? resolve(task.dir ?? "") : join(area, name);
+  const isInPlace = task.repo === undefined && task.dir !== undefined;
+  const root = isInPlace ? resolve(task.dir ?? "") : join(area, name);
   const state = stateDirectory(area, name);
   await onMachine(state, async () => {
     await removeDirectory(state);
@@ -55,13 +56,13 @@ export async function makePlace(claim: TaskClaim, made: NewPlace, options: Place
     takeRecord(state, { attempt: claim.attempt, session: made.session, root });
   });
   try {
-    if (isOwn) return { root: existing(root), isOwn, state, basis: undefined, session: made.session };
+    if (isInPlace) return { root: existing(root), isInPlace, state, basis: undefined, session: made.session };
     await removeDirectory(root);
     mkdirSync(root, { recursive: true, mode: 0o700 });
     const basis = await fill({ task, area, root: realpathSync(root), state, commit: made.commit }, options);
-    return { root: realpathSync(root), isOwn, state, basis, session: made.session };
+    return { root: realpathSync(root), isInPlace, state, basis, session: made.session };
   } catch (error) {
-    await removePlace({ root, isOwn, state });
+    await removeWorkTree({ root, isInPlace, state });
     throw error;
   }
 }
@@ -78,16 +79,16 @@ async function onMachine(directory: string, make: () => Promise<void>): Promise<
 
 type Filling = { task: FleetTask; area: string; root: string; state: string; commit: string | undefined };
 
-async function fill({ task, area, root, state, commit }: Filling, options: PlaceOptions): Promise<Basis> {
+async function fill({ task, area, root, state, commit }: Filling, options: WorkTreeOptions): Promise<Basis> {
   const { env, signal } = options;
   const user = userGit(env);
   const directory = join(state, basisName);
   const { repo } = task;
   if (repo === undefined)
     return await makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
-  const place = { user, directory: mirrorOf(area, repo), repo, signal };
-  const mirror = await openMirror(place);
-  const revision = await findRevision(place, mirror, commit ?? task.ref);
+  const source = { user, directory: mirrorOf(area, repo), repo, signal };
+  const mirror = await openMirror(source);
+  const revision = await findRevision(source, mirror, commit ?? task.ref);
   const mayWrite = task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
   const clone = { user, mirror, revision, repo, root, mayWrite };
   const what = `Cannot check out "${withoutPasswords(repo)}"`;
@@ -99,7 +100,7 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
 
 const longestCheckoutMs = 30 * 60_000;
 
-export function checkoutLimit(what: string, { signal, gitLimitMs: ms = longestCheckoutMs }: PlaceOptions) {
+export function checkoutLimit(what: string, { signal, gitLimitMs: ms = longestCheckoutMs }: WorkTreeOptions) {
   return { ms, signal, code: "repository", what } as const;
 }
 
@@ -115,42 +116,42 @@ function existing(directory: string): string {
   throw new AttemptFailure("usage", `Cannot work in "${directory}": there is no such directory on this machine`);
 }
 
-/** The place that an earlier attempt on this machine has left, the latest one; nothing may work there any more. */
-export function leftPlace(claim: TaskClaim, { directory, env }: PlaceOptions): WorkPlace | undefined {
+/** The latest work tree that earlier attempts have left on this machine and that no process works in. */
+export function releasedWorkTree(claim: TaskClaim, { directory, env }: WorkTreeOptions): WorkTree | undefined {
   const area = areaOf(directory, claim.batch);
   const found = namesOf(claim).flatMap((name) => {
     const state = stateDirectory(area, name);
-    const record = freeRecordIn(state);
+    const record = releasedRecordIn(state);
     return record === undefined || !existsSync(record.root) ? [] : [{ state, record }];
   });
   const latest = found.toSorted((a, b) => b.record.attempt - a.record.attempt)[0];
   if (latest === undefined) return undefined;
   const { state, record } = latest;
-  const isOwn = claim.task.repo === undefined && claim.task.dir !== undefined;
+  const isInPlace = claim.task.repo === undefined && claim.task.dir !== undefined;
   const hasBasis = existsSync(join(state, basisName, "koda-base"));
-  if (!isOwn && !hasBasis) return undefined;
+  if (!isInPlace && !hasBasis) return undefined;
   const root = realpathSync(record.root);
-  const basis = isOwn ? undefined : openBasis({ directory: join(state, basisName), git: userGit(env).git, root });
-  return { root, isOwn, state, basis, session: record.session };
+  const basis = isInPlace ? undefined : openBasis({ directory: join(state, basisName), git: userGit(env).git, root });
+  return { root, isInPlace, state, basis, session: record.session };
 }
 
-/** Takes a place that was left. */
-export function takePlace({ state, root, session }: WorkPlace, { attempt }: TaskClaim): void {
+/** Takes a work tree that was left. */
+export function takeWorkTree({ state, root, session }: WorkTree, { attempt }: TaskClaim): void {
   takeRecord(state, { attempt, session, root });
 }
 
-/** Leaves the place to a later attempt. */
-export function leavePlace({ state, root, session }: WorkPlace, { attempt }: TaskClaim): void {
-  freeRecord(state, { attempt, session, root });
+/** Leaves the work tree to a later attempt. */
+export function releaseWorkTree({ state, root, session }: WorkTree, { attempt }: TaskClaim): void {
+  releaseRecord(state, { attempt, session, root });
 }
 
 /**
  * Removes the clone and all that koda has kept beside it; a directory of the machine's own stays. Returns why it could
  * not, as for files of another user; the next sweep tries again.
  */
-export async function removePlace({ root, isOwn, state }: Pick<WorkPlace, "root" | "isOwn" | "state">) {
+export async function removeWorkTree({ root, isInPlace, state }: Pick<WorkTree, "root" | "isInPlace" | "state">) {
   // The basis first: without it no later attempt goes on in what is left of a tree.
-  for (const path of [join(state, basisName), ...(isOwn ? [] : [root]), state]) {
+  for (const path of [join(state, basisName), ...(isInPlace ? [] : [root]), state]) {
     const problem = await tryRemove(path);
     if (problem !== undefined) return problem;
   }
@@ -159,6 +160,6 @@ export async function removePlace({ root, isOwn, state }: Pick<WorkPlace, "root"
 
 /** The task's own name, or one for this attempt where a process that lives has the first. */
 function freeName(area: string, claim: TaskClaim): string {
-  const free = namesOf(claim).find((name) => !isPlaceTaken(stateDirectory(area, name)));
+  const free = namesOf(claim).find((name) => !isTreeTaken(stateDirectory(area, name)));
   return free ?? `${namesOf(claim)[0]}%${claim.ticket.round}%${Date.now()}`;
 }
