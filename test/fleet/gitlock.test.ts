@@ -47,7 +47,7 @@ test("a lock that a killed worker has left is no reason to fail for the one that
   await server.nextRequest();
   stop.abort(new KodaError("sigterm", "Stopped by SIGTERM"));
   await running;
-  writeFileSync(join(batches(place), batch, ".koda/a/basis/index.lock"), "");
+  writeFileSync(join(batches(place), batch, ".koda/a/shadow/index.lock"), "");
   await workAt(place, store, { batch });
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done" });
   expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");

@@ -133,7 +133,7 @@ test("a checkpoint that the last reply has begun is not in the way of the patch"
 test("a task may have the name of anything that koda keeps beside the trees", async () => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "a\n" });
-  const others = ["first", "mirrors", "basis", "record.json"];
+  const others = ["first", "mirrors", "shadow", "record.json"];
   const [begun, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await using server = await startModelServer(({ raw, lines }) => {
     if (raw.includes("Do first")) return [wait(begun.promise), say("Done.")];

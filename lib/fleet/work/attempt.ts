@@ -138,18 +138,18 @@ export class TaskAttempt {
     return reason instanceof AttemptStop && reason.why === "lost";
   }
 
-  async #target({ basis }: WorkTree): Promise<PublishTarget | undefined> {
-    if (basis === undefined || this.#claim.task.publish === undefined) return undefined;
-    return await readTarget(this.#claim, { user: userGit(this.#options.env), basis, signal: this.#context.stop });
+  async #target({ shadow }: WorkTree): Promise<PublishTarget | undefined> {
+    if (shadow === undefined || this.#claim.task.publish === undefined) return undefined;
+    return await readTarget(this.#claim, { user: userGit(this.#options.env), shadow, signal: this.#context.stop });
   }
 
   /** Only for an attempt that counts: the claim is asked for just before. */
-  async #publish(end: Ended, target: PublishTarget, { basis, root }: WorkTree): Promise<Ended> {
-    if (basis === undefined || (end.patch?.length ?? 0) === 0) return end;
+  async #publish(end: Ended, target: PublishTarget, { shadow, root }: WorkTree): Promise<Ended> {
+    if (shadow === undefined || (end.patch?.length ?? 0) === 0) return end;
     try {
       if (this.#context.stop.aborted || !(await this.#context.holds())) return this.#stopped();
       const user = userGit(this.#options.env);
-      const publishing = { claim: this.#claim, user, basis, root, signal: this.#context.stop };
+      const publishing = { claim: this.#claim, user, shadow, root, signal: this.#context.stop };
       const published = await pushBranch(publishing, target);
       const { publishCommand } = this.#options;
       if (publishCommand !== undefined) await runPublishCommand(publishCommand, publishing, published);

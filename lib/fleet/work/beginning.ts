@@ -92,7 +92,7 @@ async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOption
   const tree = await makeWorkTree(claim, { session, commit: chain.base }, options);
   try {
     const limit = checkoutLimit("Its changes cannot be applied", options);
-    await limited(limit, async (signal) => await tree.basis?.apply(chain.patch, signal));
+    await limited(limit, async (signal) => await tree.shadow?.apply(chain.patch, signal));
     // A transaction of the store's own connection to the same database would wait for this one, and this one for it.
     await setImmediate();
     if (!isHere) options.logs.write(session, chain.parts);

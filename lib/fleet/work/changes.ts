@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { GitError } from "../../git/program.ts";
-import { assertPatchSize } from "./basis.ts";
+import { assertPatchSize } from "./shadowrepository.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { limited } from "./limited.ts";
 import type { WorkTree } from "./worktree.ts";
@@ -15,7 +15,7 @@ export async function changesOf(tree: WorkTree, ms = longestMs): Promise<Uint8Ar
   // Also of an attempt that ends while the worker is told to stop.
   const limit = { ms, signal: never, code: "patch", what: "The changes cannot be read" } as const;
   try {
-    return (await limited(limit, async (signal) => await tree.basis?.patch(signal))) ?? changesOfRuns(tree);
+    return (await limited(limit, async (signal) => await tree.shadow?.patch(signal))) ?? changesOfRuns(tree);
   } catch (error) {
     throw failureOf(error);
   }

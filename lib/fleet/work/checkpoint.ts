@@ -39,8 +39,8 @@ export async function takeCheckpoint(
 ): Promise<(Checkpoint & { to: number }) | undefined> {
   const part = logs.read(tree.session, stored, (text) => masks.text(text));
   if (part === undefined) return undefined;
-  const patch = masks.patch((await tree.basis?.patch(signal)) ?? new Uint8Array());
-  const head: Head = { ...(tree.basis && { base: tree.basis.base }), session: tree.session, to: part.to };
+  const patch = masks.patch((await tree.shadow?.patch(signal)) ?? new Uint8Array());
+  const head: Head = { ...(tree.shadow && { base: tree.shadow.base }), session: tree.session, to: part.to };
   const line = new TextEncoder().encode(`${JSON.stringify(head)}\n`);
   const { version, from, to, rows } = part;
   return { version, from, to, items: rows, patch: Buffer.concat([line, patch]) };

@@ -62,7 +62,7 @@ export class Checkpointing implements AsyncDisposable {
     if (!this.#isWanted) return;
     try {
       await this.#take((ask) => this.#options.reach(ask));
-      this.isWhole = this.#options.tree.basis !== undefined;
+      this.isWhole = this.#options.tree.shadow !== undefined;
     } catch (error) {
       // A full disk is found by what comes next, and is no reason to lose the end of the attempt.
       if (!(error instanceof Error)) throw error;

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promptTitle } from "../../session/log.ts";
-import type { Basis } from "./basis.ts";
+import type { ShadowRepository } from "./shadowrepository.ts";
 import { AttemptFailure } from "./failure.ts";
 import { runProgram } from "./program.ts";
 import { remoteFailure, runRemote, tryRemote, type UserGit } from "./usergit.ts";
@@ -10,33 +10,33 @@ import type { TaskClaim } from "../store.ts";
 /** The branch to publish, as it was when the attempt began: a push replaces nothing else. */
 export type PublishTarget = { repo: string; branch: string; before: string };
 
-type Publishing = { claim: TaskClaim; user: UserGit; basis: Basis; root: string; signal: AbortSignal };
+type Publishing = { claim: TaskClaim; user: UserGit; shadow: ShadowRepository; root: string; signal: AbortSignal };
 
 export async function readTarget(
   { task }: TaskClaim,
-  { user, basis, signal }: Pick<Publishing, "user" | "basis" | "signal">,
+  { user, shadow, signal }: Pick<Publishing, "user" | "shadow" | "signal">,
 ): Promise<PublishTarget | undefined> {
   const { repo, publish } = task;
   if (publish === undefined || repo === undefined) return undefined;
   const { branch } = publish;
-  const { status } = await tryRemote(user, { directory: basis.directory, signal }, [
+  const { status } = await tryRemote(user, { directory: shadow.directory, signal }, [
     "check-ref-format",
     "--branch",
     branch,
   ]);
   if (status !== 0) throw new AttemptFailure("usage", `Cannot publish "${branch}": it is not the name of a branch`);
-  const run = { directory: basis.directory, signal };
+  const run = { directory: shadow.directory, signal };
   const listed = await runRemote(user, run, ["ls-remote", "--", repo, `refs/heads/${branch}`]);
   return { repo, branch, before: listed.split(/\s/)[0] ?? "" };
 }
 
 /** Commits everything that the attempt has changed, and pushes it. No hook runs, and nothing of the work tree does. */
 export async function pushBranch(publishing: Publishing, { repo, branch, before }: PublishTarget) {
-  const { claim, user, basis, signal } = publishing;
+  const { claim, user, shadow, signal } = publishing;
   const { batch, task } = claim;
-  const run = { directory: basis.directory, signal };
+  const run = { directory: shadow.directory, signal };
   const message = `${promptTitle(task.prompt) || task.key}\n\nBatch: ${batch}\nTask: ${task.key}\n`;
-  const commit = await basis.commit(message, await identity(user, run), signal);
+  const commit = await shadow.commit(message, await identity(user, run), signal);
   const full = `refs/heads/${branch}`;
   const lease = `--force-with-lease=${full}:${before}`;
   const flags = ["--quiet", "--no-verify", "--no-signed", "--recurse-submodules=no", lease];
@@ -69,7 +69,7 @@ const commandLimitMs = 30 * 60_000;
 /** Runs the command of the worker's own user, such as one that opens a pull request. It is never the store's. */
 export async function runPublishCommand(
   command: string,
-  { claim, user, basis, root, signal }: Publishing,
+  { claim, user, shadow, root, signal }: Publishing,
   { branch, commit }: { branch: string; commit: string },
 ): Promise<void> {
   const { batch, task } = claim;
@@ -77,7 +77,7 @@ export async function runPublishCommand(
   const own = Object.fromEntries(Object.entries(names).map(([name, value]) => [`KODA_${name}`, value]));
   const env = { ...user.env, ...own };
   // Not in the work tree: what looks for its configuration there would obey the model.
-  const cwd = dirname(basis.directory);
+  const cwd = dirname(shadow.directory);
   const end = await runProgram(["/bin/sh", "-c", command], { cwd, env, limitMs: commandLimitMs, signal });
   if (end.status === 0) return;
   const said = end.stderr.trim() || end.stdout.trim();

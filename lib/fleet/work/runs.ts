@@ -42,7 +42,7 @@ export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isO
     const child = await runChild({
       program,
       env,
-      args: argumentsFor({ ...line, how, limits, patch: tree.basis === undefined ? nextPatchFile(tree) : undefined }),
+      args: argumentsFor({ ...line, how, limits, patch: tree.shadow === undefined ? nextPatchFile(tree) : undefined }),
       prompt: promptFor(how, task),
       signal: context.stop,
       pids,

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { errnoOf, reasonOf, unlessRefused } from "../../errors.ts";
 import { areaOf, mirrorOf, namesOf, stateDirectory } from "./area.ts";
-import { type Basis, makeBasis, openBasis } from "./basis.ts";
+import { type ShadowRepository, makeShadowRepository, openShadowRepository } from "./shadowrepository.ts";
 import { cloneInto } from "./clone.ts";
 import { GitError } from "../../git/program.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
@@ -23,7 +23,7 @@ export type WorkTree = {
   /** koda's own files about it, where commands cannot write. */
   state: string;
   /** Absent for the user's own, which koda does not copy. */
-  basis: Basis | undefined;
+  shadow: ShadowRepository | undefined;
   session: string;
 };
 
@@ -38,7 +38,7 @@ export type WorkTreeOptions = {
   gitLimitMs?: number | undefined;
 };
 
-const basisName = "basis";
+const shadowName = "shadow";
 
 type NewWorkTree = { session: string; commit?: string | undefined };
 
@@ -56,11 +56,11 @@ export async function makeWorkTree(claim: TaskClaim, made: NewWorkTree, options:
     takeRecord(state, { attempt: claim.attempt, session: made.session, root });
   });
   try {
-    if (isInPlace) return { root: existing(root), isInPlace, state, basis: undefined, session: made.session };
+    if (isInPlace) return { root: existing(root), isInPlace, state, shadow: undefined, session: made.session };
     await removeDirectory(root);
     mkdirSync(root, { recursive: true, mode: 0o700 });
-    const basis = await fill({ task, area, root: realpathSync(root), state, commit: made.commit }, options);
-    return { root: realpathSync(root), isInPlace, state, basis, session: made.session };
+    const shadow = await fill({ task, area, root: realpathSync(root), state, commit: made.commit }, options);
+    return { root: realpathSync(root), isInPlace, state, shadow, session: made.session };
   } catch (error) {
     await removeWorkTree({ root, isInPlace, state });
     throw error;
@@ -79,13 +79,13 @@ async function onMachine(directory: string, make: () => Promise<void>): Promise<
 
 type Filling = { task: FleetTask; area: string; root: string; state: string; commit: string | undefined };
 
-async function fill({ task, area, root, state, commit }: Filling, options: WorkTreeOptions): Promise<Basis> {
+async function fill({ task, area, root, state, commit }: Filling, options: WorkTreeOptions): Promise<ShadowRepository> {
   const { env, signal } = options;
   const user = userGit(env);
-  const directory = join(state, basisName);
+  const directory = join(state, shadowName);
   const { repo } = task;
   if (repo === undefined)
-    return await makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
+    return await makeShadowRepository({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
   const source = { user, directory: mirrorOf(area, repo), repo, signal };
   const mirror = await openMirror(source);
   const revision = await findRevision(source, mirror, commit ?? task.ref);
@@ -95,7 +95,7 @@ async function fill({ task, area, root, state, commit }: Filling, options: WorkT
   await limited(checkoutLimit(what, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
     throw cloneFailure(what, error);
   });
-  return await makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
+  return await makeShadowRepository({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
 }
 
 const longestCheckoutMs = 30 * 60_000;
@@ -128,11 +128,13 @@ export function releasedWorkTree(claim: TaskClaim, { directory, env }: WorkTreeO
   if (latest === undefined) return undefined;
   const { state, record } = latest;
   const isInPlace = claim.task.repo === undefined && claim.task.dir !== undefined;
-  const hasBasis = existsSync(join(state, basisName, "koda-base"));
-  if (!isInPlace && !hasBasis) return undefined;
+  const hasShadow = existsSync(join(state, shadowName, "koda-base"));
+  if (!isInPlace && !hasShadow) return undefined;
   const root = realpathSync(record.root);
-  const basis = isInPlace ? undefined : openBasis({ directory: join(state, basisName), git: userGit(env).git, root });
-  return { root, isInPlace, state, basis, session: record.session };
+  const shadow = isInPlace
+    ? undefined
+    : openShadowRepository({ directory: join(state, shadowName), git: userGit(env).git, root });
+  return { root, isInPlace, state, shadow, session: record.session };
 }
 
 /** Takes a work tree that was left. */
@@ -150,8 +152,8 @@ export function releaseWorkTree({ state, root, session }: WorkTree, { attempt }:
  * not, as for files of another user; the next sweep tries again.
  */
 export async function removeWorkTree({ root, isInPlace, state }: Pick<WorkTree, "root" | "isInPlace" | "state">) {
-  // The basis first: without it no later attempt goes on in what is left of a tree.
-  for (const path of [join(state, basisName), ...(isInPlace ? [] : [root]), state]) {
+  // The shadow repository first: without it no later attempt goes on in what is left of a tree.
+  for (const path of [join(state, shadowName), ...(isInPlace ? [] : [root]), state]) {
     const problem = await tryRemove(path);
     if (problem !== undefined) return problem;
   }

@@ -6,10 +6,10 @@ import { AttemptFailure } from "./failure.ts";
 import type { Mirror } from "./mirror.ts";
 
 /**
- * The state of a work tree that its patch is against: a git directory of koda's own beside it, out of the reach of
- * commands, so that nothing of the repository is obeyed and nothing in it is touched.
+ * The commit that a work tree began with, to make patches against: a git directory of koda's own beside the tree, where
+ * commands cannot write, so that nothing of the task's repository is obeyed and nothing in it is touched.
  */
-export class Basis {
+export class ShadowRepository {
   readonly directory: string;
   /** The commit; of an empty directory it is the empty tree. */
   readonly base: string;
@@ -114,10 +114,16 @@ export function assertPatchSize(bytes: number): void {
 
 const patchCommand = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];
 
-type NewBasis = { directory: string; git: Git; root: string; mirror: Mirror | undefined; commit: string | undefined };
+type NewShadowRepository = {
+  directory: string;
+  git: Git;
+  root: string;
+  mirror: Mirror | undefined;
+  commit: string | undefined;
+};
 
 /** For a tree as it was just made: of a commit, or empty. */
-export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Basis> {
+export async function makeShadowRepository(made: NewShadowRepository, signal: AbortSignal): Promise<ShadowRepository> {
   const { directory, git, root, mirror } = made;
   for (const part of ["objects/info", "refs"]) mkdirSync(join(directory, part), { recursive: true });
   writeFileSync(join(directory, "HEAD"), "ref: refs/heads/none\n");
@@ -129,12 +135,12 @@ export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Ba
   const run: GitRun = { git, directory, workTree: root, cwd: root, signal };
   const base = made.commit ?? textOf(await runGit(run, ["mktree"]));
   writeFileSync(join(directory, baseFile), base);
-  return new Basis({ directory, base, git, root });
+  return new ShadowRepository({ directory, base, git, root });
 }
 
 /** As it was made by an earlier attempt. */
-export function openBasis(made: Pick<NewBasis, "directory" | "git" | "root">): Basis {
-  return new Basis({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
+export function openShadowRepository(made: Pick<NewShadowRepository, "directory" | "git" | "root">): ShadowRepository {
+  return new ShadowRepository({ ...made, base: readFileSync(join(made.directory, baseFile), "utf8") });
 }
 
 const baseFile = "koda-base";
