@@ -1,5 +1,5 @@
 import { type AttemptContext, type AttemptServices, AttemptStop } from "./attemptcontext.ts";
-import { type Beginning, beginAttempt } from "./beginning.ts";
+import { type AttemptSetup, setUpAttempt } from "./setup.ts";
 import { changesOf, wasInterrupted } from "./changes.ts";
 import { Checkpointing } from "./checkpointing.ts";
 import type { ChildEnd } from "./child.ts";
@@ -48,25 +48,25 @@ export class TaskAttempt {
     assertTaskFlags(this.#claim.task.args, isTaskFlag);
     const earlier = () => reach(() => store.checkpoints(this.#claim));
     const at = { directory, env, signal: stop, mayWriteGit, gitLimitMs };
-    const beginning = await beginAttempt(this.#claim, { ...at, logs, earlier, note });
-    this.tree = beginning.tree;
-    const target = await this.#target(beginning.tree);
-    const { child, isOutOfBudget } = await this.#runWithCheckpoints(beginning);
-    const end = await this.#endOf(child, isOutOfBudget, beginning.tree);
-    return end.exit === 0 && target !== undefined ? await this.#publish(end, target, beginning.tree) : end;
+    const setup = await setUpAttempt(this.#claim, { ...at, logs, earlier, note });
+    this.tree = setup.tree;
+    const target = await this.#target(setup.tree);
+    const { child, isOutOfBudget } = await this.#runWithCheckpoints(setup);
+    const end = await this.#endOf(child, isOutOfBudget, setup.tree);
+    return end.exit === 0 && target !== undefined ? await this.#publish(end, target, setup.tree) : end;
   }
 
-  async #runWithCheckpoints(beginning: Beginning) {
+  async #runWithCheckpoints(setup: AttemptSetup) {
     await using checkpointing = new Checkpointing(this.#claim, {
       ...this.#options,
       ...this.#context,
-      tree: beginning.tree,
+      tree: setup.tree,
       masks: this.#masks,
-      stored: beginning.stored,
+      stored: setup.stored,
     });
     const ran = await runWithinGrant({
       claim: this.#claim,
-      beginning,
+      setup,
       services: this.#options,
       context: this.#context,
       onReply: () => checkpointing.replied(),

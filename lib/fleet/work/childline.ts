@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { unlessRefused } from "../../errors.ts";
 import { isBelow } from "../../files/path.ts";
 import type { ChildEnd } from "./child.ts";
-import type { Beginning } from "./beginning.ts";
+import type { AttemptSetup } from "./setup.ts";
 import { AttemptFailure } from "./failure.ts";
 import type { WorkTree } from "./worktree.ts";
 import type { Spending } from "../store.ts";
@@ -12,7 +12,7 @@ type ChildLine = {
   task: FleetTask;
   session: string;
   directory: string;
-  how: Beginning["how"];
+  how: AttemptSetup["how"];
   limits: Limits;
   schema: string | undefined;
   /** A file for the changes of the run. */
@@ -72,7 +72,7 @@ export function variablesWithKeys(args: readonly string[]): string[] {
 }
 
 /** The text for its stdin. */
-export function promptFor(how: Beginning["how"], { prompt }: FleetTask): string {
+export function promptFor(how: AttemptSetup["how"], { prompt }: FleetTask): string {
   switch (how) {
     case "ask":
       return prompt;

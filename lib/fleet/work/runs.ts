@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AttemptContext, AttemptServices } from "./attemptcontext.ts";
-import type { Beginning } from "./beginning.ts";
+import type { AttemptSetup } from "./setup.ts";
 import { nextPatchFile } from "./changes.ts";
 import { type ChildEnd, runChild } from "./child.ts";
 import { argumentsFor, limitsFor, promptFor, wantsMore } from "./childline.ts";
@@ -12,7 +12,7 @@ import type { FleetTask } from "../task.ts";
 
 type Runs = {
   claim: TaskClaim;
-  beginning: Beginning;
+  setup: AttemptSetup;
   services: AttemptServices;
   context: Pick<AttemptContext, "stop" | "reach">;
   /** By all runs so far. */
@@ -22,10 +22,10 @@ type Runs = {
 
 /** Runs `koda exec`, and again while it stops at a limit that the batch can raise. */
 export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isOutOfBudget: boolean }> {
-  const { claim, beginning, services, context, onSpent, onReply } = runs;
+  const { claim, setup, services, context, onSpent, onReply } = runs;
   const { program, env, store, pids, flags = [] } = services;
   const { task } = claim;
-  const { tree } = beginning;
+  const { tree } = setup;
   const line = {
     task: { ...task, args: [...task.args, ...flags] },
     session: tree.session,
@@ -34,7 +34,7 @@ export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isO
     tree,
     batches: services.directory,
   };
-  let [spent, grant, how]: [Spending, Partial<Spending>, Beginning["how"]] = [nothing, claim.grant, beginning.how];
+  let [spent, grant, how]: [Spending, Partial<Spending>, AttemptSetup["how"]] = [nothing, claim.grant, setup.how];
   while (true) {
     const before = spent;
     const spend = (more: Spending) => onSpent((spent = sum(before, more)));

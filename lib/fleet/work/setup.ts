@@ -17,8 +17,8 @@ import {
 } from "./worktree.ts";
 import type { Checkpoint, TaskClaim } from "../store.ts";
 
-/** The state in which an attempt begins. */
-export type Beginning = {
+/** How an attempt starts: its files, and what of an earlier one is there. */
+export type AttemptSetup = {
   tree: WorkTree;
   /** `ask`: with the task's prompt. `resume`: in mid-turn. `confirm`: the turn was over, and its answer is lost. */
   how: "ask" | "resume" | "confirm";
@@ -26,50 +26,50 @@ export type Beginning = {
   stored: number;
 };
 
-type BeginningOptions = WorkTreeOptions & {
+type SetupOptions = WorkTreeOptions & {
   logs: LogTransfer;
   earlier: () => Promise<readonly Checkpoint[]>;
   note: (message: string) => void;
 };
 
-/** Goes on where an earlier attempt was, here or on another machine, or else begins the task. */
-export async function beginAttempt(claim: TaskClaim, options: BeginningOptions): Promise<Beginning> {
-  if (!claim.resumes) return await beginAnew(claim, options);
+/** Continues an earlier attempt of this machine or of another one, or else begins the task. */
+export async function setUpAttempt(claim: TaskClaim, options: SetupOptions): Promise<AttemptSetup> {
+  if (!claim.resumes) return await startOver(claim, options);
   const chain = chainOf(await options.earlier());
-  const here = await goOnHere(claim, chain, options);
+  const here = await continueHere(claim, chain, options);
   if (here !== undefined) return here;
-  if (chain === undefined) return await beginAnew(claim, options);
+  if (chain === undefined) return await startOver(claim, options);
   try {
-    return await goOnWith(chain, claim, options);
+    return await continueFromStore(chain, claim, options);
   } catch (error) {
-    if (!isMisfit(error)) throw error;
+    if (!isUnusable(error)) throw error;
     options.note(`Cannot continue the earlier attempt, so the task begins again: ${messageOf(error)}`);
-    return await beginAnew(claim, options);
+    return await startOver(claim, options);
   }
 }
 
-async function beginAnew(claim: TaskClaim, options: BeginningOptions): Promise<Beginning> {
+async function startOver(claim: TaskClaim, options: SetupOptions): Promise<AttemptSetup> {
   const session = freeSession(claim, options.logs);
   return { tree: await makeWorkTree(claim, { session }, options), how: "ask", stored: 0 };
 }
 
 /** A killed worker may have left more on this machine than the store has. */
-async function goOnHere(
+async function continueHere(
   claim: TaskClaim,
   chain: Chain | undefined,
-  options: BeginningOptions,
-): Promise<Beginning | undefined> {
+  options: SetupOptions,
+): Promise<AttemptSetup | undefined> {
   const tree = releasedWorkTree(claim, options);
   if (tree === undefined) return undefined;
   const state = await freeState(tree.session, options);
   if (state === undefined || state.isHeld || state.length < (chain?.to ?? 0)) return undefined;
   takeWorkTree(tree, claim);
   // Its log may be another one than that in the store, which is given all of it.
-  return { tree, how: wayOn[state.turn], stored: 0 };
+  return { tree, how: howAfter[state.turn], stored: 0 };
 }
 
 /** The run of a killed worker ends soon after it. */
-async function freeState(session: string, { logs, signal }: BeginningOptions): Promise<LoggedState | undefined> {
+async function freeState(session: string, { logs, signal }: SetupOptions): Promise<LoggedState | undefined> {
   const deadline = performance.now() + endMs;
   while (true) {
     const state = logs.state(session);
@@ -81,9 +81,9 @@ async function freeState(session: string, { logs, signal }: BeginningOptions): P
 const endMs = 20_000;
 const lookMs = 100;
 
-const wayOn = { none: "ask", unfinished: "resume", complete: "confirm" } as const;
+const howAfter = { none: "ask", unfinished: "resume", complete: "confirm" } as const;
 
-async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOptions): Promise<Beginning> {
+async function continueFromStore(chain: Chain, claim: TaskClaim, options: SetupOptions): Promise<AttemptSetup> {
   if (claim.task.repo === undefined && claim.task.dir !== undefined)
     throw new AttemptFailure("repository", "its files are on another machine, or have changed");
   const same = options.logs.state(chain.session);
@@ -100,11 +100,11 @@ async function goOnWith(chain: Chain, claim: TaskClaim, options: BeginningOption
     await removeWorkTree(tree);
     throw error;
   }
-  return { tree, how: wayOn[options.logs.state(session)?.turn ?? "none"], stored: chain.to };
+  return { tree, how: howAfter[options.logs.state(session)?.turn ?? "none"], stored: chain.to };
 }
 
 /** The checkpoint is of no use here. A full disk is something else. */
-function isMisfit(error: unknown): boolean {
+function isUnusable(error: unknown): boolean {
   if (error instanceof GitError) return !error.isForLackOfSpace;
   if (error instanceof AttemptFailure) return error.code === "repository";
   return error instanceof KodaError && error.code === "store" && !isForLackOfSpace(error);
