@@ -43,10 +43,10 @@ export class TaskAttempt {
   }
 
   async #carryOut(): Promise<Ended> {
-    const { stop, note, reach } = this.#context;
+    const { stop, note, askStore } = this.#context;
     const { store, logs, directory, env, isTaskFlag, mayWriteGit, gitLimitMs } = this.#options;
     assertTaskFlags(this.#claim.task.args, isTaskFlag);
-    const earlier = () => reach(() => store.checkpoints(this.#claim));
+    const earlier = () => askStore(() => store.checkpoints(this.#claim));
     const at = { directory, env, signal: stop, mayWriteGit, gitLimitMs };
     const setup = await setUpAttempt(this.#claim, { ...at, logs, earlier, note });
     this.tree = setup.tree;

@@ -27,7 +27,7 @@ export type AttemptContext = {
   onSpent(spent: Spending): void;
   note(message: string): void;
   /** Asks the store, also when it cannot be reached for a while. */
-  reach<T>(ask: () => Promise<T>): Promise<T>;
+  askStore<T>(ask: () => Promise<T>): Promise<T>;
   /** The store has just said that the claim is held. */
   holds(): Promise<boolean>;
 };

@@ -12,7 +12,7 @@ type CheckpointingOptions = {
   tree: WorkTree;
   stored: number;
   note(message: string): void;
-  reach<T>(ask: () => Promise<T>): Promise<T>;
+  askStore<T>(ask: () => Promise<T>): Promise<T>;
   checkpointMs?: number | undefined;
 };
 
@@ -61,7 +61,7 @@ export class Checkpointing implements AsyncDisposable {
     await this.#current;
     if (!this.#isWanted) return;
     try {
-      await this.#take((ask) => this.#options.reach(ask));
+      await this.#take((ask) => this.#options.askStore(ask));
       this.isWhole = this.#options.tree.shadow !== undefined;
     } catch (error) {
       // A full disk is found by what comes next, and is no reason to lose the end of the attempt.
@@ -82,11 +82,11 @@ export class Checkpointing implements AsyncDisposable {
     await this.#current;
   }
 
-  async #take(reach: <T>(ask: () => Promise<T>) => Promise<T>): Promise<void> {
+  async #take(askStore: <T>(ask: () => Promise<T>) => Promise<T>): Promise<void> {
     const signal = AbortSignal.any([AbortSignal.timeout(limitMs), this.#over.signal]);
     const taken = await takeCheckpoint(this.#options, this.#stored, signal);
     if (taken === undefined) return;
     const { to, ...checkpoint } = taken;
-    if (await reach(() => this.#options.store.checkpoint(this.#claim, checkpoint))) this.#stored = to;
+    if (await askStore(() => this.#options.store.checkpoint(this.#claim, checkpoint))) this.#stored = to;
   }
 }

@@ -1,13 +1,13 @@
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import { within } from "../../async/within.ts";
 import { AttemptStop } from "./attemptcontext.ts";
-import { isUnreachable, type StoreReach } from "./reach.ts";
+import { isUnreachable, type StoreRetry } from "./storeretry.ts";
 import type { FleetStore, Spending, Standing, TaskClaim, WorkerIdentity } from "../store.ts";
 
 type HeldOptions = {
   store: Pick<FleetStore, "keep">;
   identity: WorkerIdentity;
-  reach: StoreReach;
+  retry: StoreRetry;
   /** Something is wrong that waiting does not help. */
   onFailure(error: unknown): void;
 };
@@ -45,7 +45,7 @@ export class HeldClaims {
 
   /** The store says so, now. */
   async isHeld(held: Held): Promise<boolean> {
-    const standings = await this.#options.reach.ask(() => this.#keep([held]));
+    const standings = await this.#options.retry.ask(() => this.#keep([held]));
     return standings.get(held.claim) === "held";
   }
 
@@ -74,10 +74,10 @@ export class HeldClaims {
 
   /** Attempts go on while the store is away; if that takes too long, their ends are refused. */
   async #heartbeat(over: AbortSignal): Promise<void> {
-    const { reach, onFailure } = this.#options;
+    const { retry, onFailure } = this.#options;
     try {
       await unlessAborted(
-        reach.once(() => this.#keep([...this.#held.values()])),
+        retry.once(() => this.#keep([...this.#held.values()])),
         over,
       );
     } catch (error) {

@@ -14,7 +14,7 @@ type Runs = {
   claim: TaskClaim;
   setup: AttemptSetup;
   services: AttemptServices;
-  context: Pick<AttemptContext, "stop" | "reach">;
+  context: Pick<AttemptContext, "stop" | "askStore">;
   /** By all runs so far. */
   onSpent(spent: Spending): void;
   onReply(): void;
@@ -53,7 +53,7 @@ export async function runWithinGrant(runs: Runs): Promise<{ child: ChildEnd; isO
     });
     spend(child.spent);
     if (context.stop.aborted || !wantsMore(child, limits)) return { child, isOutOfBudget: false };
-    const more = await context.reach(() => store.grantMore(claim, spent));
+    const more = await context.askStore(() => store.grantMore(claim, spent));
     if (more === undefined) return { child, isOutOfBudget: true };
     [grant, how] = [more, "resume"];
   }

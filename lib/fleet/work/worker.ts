@@ -5,7 +5,7 @@ import { type AttemptContext, AttemptStop } from "./attemptcontext.ts";
 import type { FleetEvent } from "../events.ts";
 import { traceOf } from "./failure.ts";
 import { HeldClaims } from "./heldclaims.ts";
-import { StoreReach } from "./reach.ts";
+import { StoreRetry } from "./storeretry.ts";
 import { eventOf } from "./settledevent.ts";
 import type { AttemptEnd, TaskClaim, FleetStore, Idle, Settled, WorkerIdentity } from "../store.ts";
 
@@ -37,7 +37,7 @@ export type WorkerEnd = { why: string; exit: number };
 const usualPatienceMs = 10 * 60_000;
 
 /** A worker that is told to stop still says what became of its tasks. */
-const lastWordsMs = 10_000;
+const stopGraceMs = 10_000;
 
 /** An idle worker asks now and then: its share of a processor, and of the store, has to be small. */
 const firstIdleMs = 100;
@@ -46,7 +46,7 @@ const longestIdleMs = 3_000;
 /** Claims tasks, carries them out and settles them, until there is a reason to stop. */
 export class FleetWorker {
   readonly #options: WorkerOptions;
-  readonly #reach: StoreReach;
+  readonly #retry: StoreRetry;
   readonly #held: HeldClaims;
   readonly #attempts = new Set<Promise<void>>();
   #end: WorkerEnd | undefined;
@@ -57,9 +57,9 @@ export class FleetWorker {
   constructor(options: WorkerOptions) {
     this.#options = options;
     const { store, identity, signal, patienceMs = usualPatienceMs, note } = options;
-    const onTrouble = (message: string) => note({ type: "worker.note", worker: identity.id, message });
-    this.#reach = new StoreReach({ patienceMs, signal, graceMs: lastWordsMs, onTrouble });
-    this.#held = new HeldClaims({ store, identity, reach: this.#reach, onFailure: (error) => this.#fail(error) });
+    const onOutage = (message: string) => note({ type: "worker.note", worker: identity.id, message });
+    this.#retry = new StoreRetry({ patienceMs, signal, graceMs: stopGraceMs, onOutage });
+    this.#held = new HeldClaims({ store, identity, retry: this.#retry, onFailure: (error) => this.#fail(error) });
   }
 
   async run(): Promise<WorkerEnd> {
@@ -75,7 +75,7 @@ export class FleetWorker {
       await Promise.all([keeping, stopping]);
     }
     const end = this.#end ?? { why: "nothing is left to do", exit: 0 };
-    await this.#reach.ask(() => store.leave(identity, end.why)).catch((error: unknown) => this.#fail(error));
+    await this.#retry.ask(() => store.leave(identity, end.why)).catch((error: unknown) => this.#fail(error));
     const { why, exit } = this.#end ?? end;
     note({ type: "worker.stop", worker: identity.id, why, ...(exit !== 0 && { exit }) });
     return { why, exit };
@@ -130,7 +130,7 @@ export class FleetWorker {
   async #claim(): Promise<TaskClaim | Idle | undefined> {
     const { store, identity, batch } = this.#options;
     try {
-      return await this.#reach.ask(() => store.claim(identity, batch));
+      return await this.#retry.ask(() => store.claim(identity, batch));
     } catch (error) {
       this.#fail(error);
       return undefined;
@@ -162,12 +162,12 @@ export class FleetWorker {
       stop: stop.signal,
       onSpent: (spent) => void (held.spent = spent),
       note: tell,
-      reach: (ask) => this.#reach.ask(ask),
+      askStore: (ask) => this.#retry.ask(ask),
       holds: () => this.#held.isHeld(held),
     });
     // Before others may claim it again.
     if (end.kind === "fault") this.#stop({ why: this.#faultOf(claim, end), exit: end.exit });
-    const settled = await this.#reach.ask(() => store.end(claim, end));
+    const settled = await this.#retry.ask(() => store.end(claim, end));
     const problem = await attempts.settled(claim, settled);
     if (problem !== undefined) tell(problem);
     note(eventOf(claim, end, settled));

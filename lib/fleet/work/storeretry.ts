@@ -3,25 +3,25 @@ import { unlessAborted } from "../../async/unlessaborted.ts";
 import { KodaError, messageOf } from "../../errors.ts";
 import { isForLackOfSpace } from "../../session/database.ts";
 
-type ReachOptions = {
+type RetryOptions = {
   /** For how long a store that cannot be reached is asked again. */
   patienceMs: number;
   /** The worker is told to stop: from then on a question is given up after the grace, whenever it was asked. */
   signal: AbortSignal;
   graceMs: number;
   /** Told once, until the store has answered again. */
-  onTrouble(message: string): void;
+  onOutage(message: string): void;
 };
 
 const firstPauseMs = 250;
 const longestPauseMs = 15_000;
 
-/** The way to a store that may be away for a while. */
-export class StoreReach {
-  readonly #options: ReachOptions;
-  #isInTrouble = false;
+/** Asks a store again that may be away for a while. */
+export class StoreRetry {
+  readonly #options: RetryOptions;
+  #isDown = false;
 
-  constructor(options: ReachOptions) {
+  constructor(options: RetryOptions) {
     this.#options = options;
   }
 
@@ -48,13 +48,13 @@ export class StoreReach {
   async once<T>(question: () => Promise<T>): Promise<T> {
     try {
       const answer = await question();
-      this.#isInTrouble = false;
+      this.#isDown = false;
       return answer;
     } catch (error) {
-      const { signal, onTrouble } = this.#options;
-      if (isUnreachable(error) && !this.#isInTrouble && !signal.aborted) {
-        this.#isInTrouble = true;
-        onTrouble(messageOf(error));
+      const { signal, onOutage } = this.#options;
+      if (isUnreachable(error) && !this.#isDown && !signal.aborted) {
+        this.#isDown = true;
+        onOutage(messageOf(error));
       }
       throw error;
     }
