@@ -42,11 +42,11 @@ async function listOf(
     const { readTaskList } = await import("../lib/fleet/list/tasklist.ts");
     return await readTaskList(bytes, { ...reading, prompt: promptFileReader(reading.directory) });
   }
-  const { productOf } = await import("../lib/fleet/list/product.ts");
+  const { readRepositoryList } = await import("../lib/fleet/list/repositorylist.ts");
   const found = promptFileReader(".")(prompt);
   if ("problem" in found)
     throw new KodaError("usage", `Cannot read the prompt "${prompt}" (--prompt): ${found.problem}`);
-  return await productOf(bytes, { ...reading, prompt: found.text, branch });
+  return await readRepositoryList(bytes, { ...reading, prompt: found.text, branch });
 }
 
 async function bytesOf(file: string, signal: AbortSignal): Promise<Uint8Array> {

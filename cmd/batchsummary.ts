@@ -10,7 +10,7 @@ import { costWords } from "./batchfigures.ts";
 import { storeWords } from "./batchstore.ts";
 import { tableOf } from "./table.ts";
 
-const mostFaults = 20;
+const mostShown = 20;
 
 /** The outcomes of a batch, its tasks that are not done, and the command that goes on. */
 export async function summaryLines(store: FleetStore, overview: BatchOverview, options: WordsOfRun): Promise<string[]> {
@@ -18,7 +18,7 @@ export async function summaryLines(store: FleetStore, overview: BatchOverview, o
   const words = storeWords(options);
   const byState = new Map(taskStates.map((state) => [state, emptyTally()]));
   const whole = emptyTally();
-  const faults: ResultRow[] = [];
+  const problems: ResultRow[] = [];
   let notDone = 0;
   for await (const result of store.results(id)) {
     const row = rowOf(result);
@@ -26,23 +26,23 @@ export async function summaryLines(store: FleetStore, overview: BatchOverview, o
     addToTally(byState.get(row.outcome) ?? whole, row);
     if (row.outcome === "done" || row.error === undefined) continue;
     notDone += 1;
-    if (faults.length < mostFaults) faults.push(row);
+    if (problems.length < mostShown) problems.push(row);
   }
   const rows = [...byState].flatMap(([state, tally]) => (tally.total === 0 ? [] : [[state, ...figuresOf(tally)]]));
   const all = ["total", ...figuresOf(whole)];
   const table = tableOf([["OUTCOME", "TASKS", "COST", "TIME"], ...rows, all]).trimEnd();
   const others =
-    notDone > faults.length
-      ? [`and ${counted(notDone - faults.length, "task")} more: koda batch results ${id}${words}`]
+    notDone > problems.length
+      ? [`and ${counted(notDone - problems.length, "task")} more: koda batch results ${id}${words}`]
       : [];
-  return [...table.split("\n"), ...faults.map(faultLine), ...others, ...nextLines(overview, options)];
+  return [...table.split("\n"), ...problems.map(problemLine), ...others, ...nextLines(overview, options)];
 }
 
 function figuresOf(tally: Tally): string[] {
   return [withCommas(tally.total), costWords(tally), formatElapsed(tally.durationMs)];
 }
 
-function faultLine({ key, outcome, exit, error }: ResultRow): string {
+function problemLine({ key, outcome, exit, error }: ResultRow): string {
   return `${outcome}  ${key}: ${oneLine(error?.message ?? "", 200)}${exit === undefined ? "" : ` (exit ${exit})`}`;
 }
 

@@ -4,7 +4,7 @@ import { parseRules } from "../lib/egress/rules/rules.ts";
 import { formatDuration } from "../lib/config/units.ts";
 import { KodaError } from "../lib/errors.ts";
 import type { TaskOptions } from "../lib/fleet/list/row.ts";
-import { shownJson } from "../lib/fleet/list/faults.ts";
+import { shownJson } from "../lib/fleet/list/listerrors.ts";
 import { nearest } from "../lib/nearest.ts";
 import { helpRequested, parseArguments } from "./arguments.ts";
 import { runFlags, taskFlags, type Flag, type Flags } from "./flags.ts";

@@ -1,5 +1,5 @@
 import { httpUrl, serverUrl, variableName } from "../lib/config/types.ts";
-import { branchProblem } from "../lib/fleet/list/places.ts";
+import { branchProblem } from "../lib/fleet/list/gitnames.ts";
 import { longestTimeoutMs, parseDuration } from "../lib/config/units.ts";
 
 /** The type of a flag's value or of an argument: its name in the help, the texts it accepts, its completions. */

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
-import { mirrorOf } from "../../lib/fleet/work/area.ts";
+import { mirrorOf } from "../../lib/fleet/work/batchdirectory.ts";
 import { batches, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say, silence } from "../support/model-reply.ts";

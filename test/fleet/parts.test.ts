@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { linesFrom } from "../../lib/fleet/work/lines.ts";
 import { masksFor } from "../../lib/fleet/work/masks.ts";
-import { limitsFor } from "../../lib/fleet/work/childline.ts";
+import { limitsFor } from "../../lib/fleet/work/childarguments.ts";
 import { withoutPasswords } from "../../lib/fleet/work/usergit.ts";
 import { git, makeRepository, usualSettings } from "../support/fleetplace.ts";
 import { makePlace } from "../support/place.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { KodaError } from "../../lib/errors.ts";
 import { readTaskList } from "../../lib/fleet/list/tasklist.ts";
-import { productOf } from "../../lib/fleet/list/product.ts";
+import { readRepositoryList } from "../../lib/fleet/list/repositorylist.ts";
 import { defaultFlags, openTaskOptions } from "../../cmd/taskoptions.ts";
 import { promptFileReader } from "../../lib/fleet/list/promptfile.ts";
 import { parseArguments } from "../../cmd/arguments.ts";
@@ -231,7 +231,7 @@ test("the digest is that of the content, wherever the list lies", async () => {
 });
 
 const repositories = (lines: readonly string[], branch?: string) =>
-  productOf(Buffer.from(lines.join("\n")), {
+  readRepositoryList(Buffer.from(lines.join("\n")), {
     name: "repos.txt",
     directory: "/lists",
     defaults: "",

@@ -1,4 +1,4 @@
-import { type Faults, shownJson } from "./faults.ts";
+import { type ListErrors, shownJson } from "./listerrors.ts";
 import type { FleetTask } from "../task.ts";
 
 type Publisher = { line: number; task: Pick<FleetTask, "repo" | "ref" | "publish"> };
@@ -7,7 +7,7 @@ type Publisher = { line: number; task: Pick<FleetTask, "repo" | "ref" | "publish
  * Of several tasks that publish one branch all but one have to begin with it: a push replaces what the branch had when
  * the task began, and nothing would say so.
  */
-export function checkBranches(publishers: Iterable<Publisher>, faults: Faults): void {
+export function checkBranches(publishers: Iterable<Publisher>, errors: ListErrors): void {
   const lines = new Map<string, number>();
   for (const { line, task } of publishers) {
     const { repo = "", ref, publish } = task;
@@ -16,7 +16,7 @@ export function checkBranches(publishers: Iterable<Publisher>, faults: Faults): 
     const earlier = lines.get(target);
     if (earlier === undefined) lines.set(target, line);
     else
-      faults.add(
+      errors.add(
         line,
         `"publish" ${shownJson(publish.branch)}: line ${earlier} publishes this branch of the same repository, and one ` +
           "would replace what the other did: expected another branch, or this one as the ref too",

@@ -1,20 +1,20 @@
-import { type Faults, shownJson } from "./faults.ts";
+import { type ListErrors, shownJson } from "./listerrors.ts";
 import type { Row } from "./row.ts";
 
 /**
  * Keys are names of directories and sessions: two that differ only in case are one on some disks, and `KEY.2` is the
  * second attempt of KEY.
  */
-export function checkKeys(rows: readonly Row[], faults: Faults): void {
+export function checkKeys(rows: readonly Row[], errors: ListErrors): void {
   const lines = new Map<string, Row>();
   for (const row of rows) {
     const { key } = row.task;
     const earlier = lines.get(key.toLowerCase());
     if (earlier === undefined) lines.set(key.toLowerCase(), row);
     else if (earlier.task.key === key)
-      faults.add(row.line, `"key" ${shownJson(key)}: line ${earlier.line} has it already, expected a key of its own`);
+      errors.add(row.line, `"key" ${shownJson(key)}: line ${earlier.line} has it already, expected a key of its own`);
     else
-      faults.add(
+      errors.add(
         row.line,
         `"key" ${shownJson(key)}: it differs from ${shownJson(earlier.task.key)} of line ${earlier.line} only in case, ` +
           "and keys are names of directories",
@@ -23,6 +23,6 @@ export function checkKeys(rows: readonly Row[], faults: Faults): void {
   for (const { line, task } of rows) {
     const [, start] = /^(.+)\.\d+$/.exec(task.key) ?? [];
     if (start !== undefined && lines.has(start.toLowerCase()))
-      faults.add(line, `"key" ${shownJson(task.key)}: it is what a later attempt of "${start}" is called`);
+      errors.add(line, `"key" ${shownJson(task.key)}: it is what a later attempt of "${start}" is called`);
   }
 }

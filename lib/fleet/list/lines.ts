@@ -1,14 +1,14 @@
 import { KodaError } from "../../errors.ts";
 import { decodeUtf8 } from "../../config/utf8.ts";
-import type { Faults } from "./faults.ts";
+import type { ListErrors } from "./listerrors.ts";
 
 export type ListLine = { line: number; text: string };
 
 const largestLine = 4 * 1024 * 1024;
 const newline = 0x0a;
 
-/** The lines of a file that have text. One that is too long or not UTF-8 is a fault. */
-export function listLines(bytes: Uint8Array, faults: Faults): ListLine[] {
+/** The lines of a file that have text. One that is too long or not UTF-8 is an error. */
+export function listLines(bytes: Uint8Array, errors: ListErrors): ListLine[] {
   const lines: ListLine[] = [];
   let line = 0;
   for (let start = 0; start < bytes.length;) {
@@ -16,7 +16,7 @@ export function listLines(bytes: Uint8Array, faults: Faults): ListLine[] {
     const end = found < 0 ? bytes.length : found;
     line += 1;
     const text = lineText(bytes.subarray(start, end));
-    if ("problem" in text) faults.add(line, text.problem);
+    if ("problem" in text) errors.add(line, text.problem);
     else if (text.text.trim() !== "") lines.push({ line, text: text.text });
     start = end + 1;
   }

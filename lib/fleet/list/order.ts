@@ -1,34 +1,34 @@
 import { nearest } from "../../nearest.ts";
-import type { Faults } from "./faults.ts";
+import type { ListErrors } from "./listerrors.ts";
 
 /** A task in its list. */
 type Placed = { line: number; key: string; after: readonly string[] };
 
-/** Names every key that there is not, and every circle. */
-export function checkOrder(tasks: readonly Placed[], faults: Faults): void {
+/** Names every key that there is not, and every cycle. */
+export function checkOrder(tasks: readonly Placed[], errors: ListErrors): void {
   const byKey = new Map(tasks.map((task) => [task.key, task]));
   for (const { line, key, after } of tasks)
     for (const other of after) {
-      if (other === key) faults.add(line, `"after": "${key}" names itself`);
-      else if (!byKey.has(other)) faults.add(line, `"after": there is no task "${other}"${meant(other, byKey)}`);
+      if (other === key) errors.add(line, `"after": "${key}" names itself`);
+      else if (!byKey.has(other)) errors.add(line, `"after": there is no task "${other}"${didYouMean(other, byKey)}`);
     }
-  if (faults.any) return;
-  for (const circle of circlesIn(byKey))
-    faults.add(circle.line, `"after": these tasks wait for each other: ${circle.keys.join(" → ")}`);
+  if (errors.any) return;
+  for (const cycle of cyclesIn(byKey))
+    errors.add(cycle.line, `"after": these tasks wait for each other: ${cycle.keys.join(" → ")}`);
 }
 
 /** For a list of thousands, the search for a similar key would take long. */
-function meant(word: string, keys: ReadonlyMap<string, unknown>): string {
+function didYouMean(word: string, keys: ReadonlyMap<string, unknown>): string {
   const found = keys.size > 2_000 ? undefined : nearest(word, keys.keys());
   return found === undefined ? "" : ` (did you mean "${found}"?)`;
 }
 
-type Circle = { line: number; keys: string[] };
+type Cycle = { line: number; keys: string[] };
 
 /** Depth first, without recursion: a chain may have thousands of tasks. Tasks are left out when they are finished. */
-function circlesIn(byKey: ReadonlyMap<string, Placed>): Circle[] {
+function cyclesIn(byKey: ReadonlyMap<string, Placed>): Cycle[] {
   const finished = new Set<string>();
-  const circles: Circle[] = [];
+  const cycles: Cycle[] = [];
   for (const start of byKey.values()) {
     const path: { task: Placed; next: number }[] = [];
     const onPath = new Map<string, number>();
@@ -46,9 +46,9 @@ function circlesIn(byKey: ReadonlyMap<string, Placed>): Circle[] {
         path.pop();
       } else if (onPath.has(task.key)) {
         const keys = path.slice(onPath.get(task.key)).map((step) => step.task.key);
-        circles.push({ line: task.line, keys: [...keys, task.key] });
+        cycles.push({ line: task.line, keys: [...keys, task.key] });
       } else if (!finished.has(task.key)) enter(task);
     }
   }
-  return circles;
+  return cycles;
 }

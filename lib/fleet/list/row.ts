@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { isRecord, type JsonRecord, readJson } from "../../config/json.ts";
 import { keyPattern, type FleetTask } from "../task.ts";
-import { type Faults, shownJson } from "./faults.ts";
+import { type ListErrors, shownJson } from "./listerrors.ts";
 import type { ListLine } from "./lines.ts";
-import { branchProblem, expectedRepository, isBelowClone, isRevision, repositoryOf } from "./places.ts";
+import { branchProblem, expectedRepository, isBelowClone, isRevision, repositoryOf } from "./gitnames.ts";
 import { RowReader } from "./rowreader.ts";
 
 /** The flags of a task, its own ones and the defaults together. */
@@ -27,17 +27,21 @@ const namePattern = /^[A-Za-z0-9._/:-]{1,64}$/;
 export type Row = { line: number; task: FleetTask };
 
 /** The task of a line, as far as it has a key: others may name it, whatever else is wrong with it. */
-export async function readRow({ line, text }: ListLine, faults: Faults, reading: RowReading): Promise<Row | undefined> {
+export async function readRow(
+  { line, text }: ListLine,
+  errors: ListErrors,
+  reading: RowReading,
+): Promise<Row | undefined> {
   const { value, problem } = readJson(text);
   if (problem !== undefined) {
-    faults.add(line, `the line is not valid JSON: ${problem.replace(/^\w+Error: /, "")}`);
+    errors.add(line, `the line is not valid JSON: ${problem.replace(/^\w+Error: /, "")}`);
     return undefined;
   }
   if (!isRecord(value)) {
-    faults.add(line, `${shownJson(value)}: expected an object, as in {"key":"a","prompt":"…"}`);
+    errors.add(line, `${shownJson(value)}: expected an object, as in {"key":"a","prompt":"…"}`);
     return undefined;
   }
-  const reader = new RowReader(value, (about) => faults.add(line, about));
+  const reader = new RowReader(value, (about) => errors.add(line, about));
   const task = await taskOf(reader, reading);
   return task.key === "" ? undefined : { line, task };
 }

@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "../../config/json.ts";
 import { nearest } from "../../nearest.ts";
-import { shownJson } from "./faults.ts";
+import { shownJson } from "./listerrors.ts";
 
 const fields = [
   "key",

@@ -1,6 +1,6 @@
 import type { FleetTask } from "../task.ts";
 import { checkBranches } from "./branches.ts";
-import { Faults } from "./faults.ts";
+import { ListErrors } from "./listerrors.ts";
 import { checkKeys } from "./keys.ts";
 import { listLines, nothingIn } from "./lines.ts";
 import { checkOrder } from "./order.ts";
@@ -14,22 +14,22 @@ export async function readTaskList(
   bytes: Uint8Array,
   { name, defaults, ...reading }: RowReading & { name: string; defaults: string },
 ): Promise<TaskList> {
-  const faults = new Faults(name);
+  const errors = new ListErrors(name);
   const hasher = new Bun.CryptoHasher("sha256").update(`${defaults}\n`);
   const rows: Row[] = [];
-  for (const line of listLines(bytes, faults)) {
-    const row = await readRow(line, faults, reading);
+  for (const line of listLines(bytes, errors)) {
+    const row = await readRow(line, errors, reading);
     if (row === undefined) continue;
     rows.push(row);
     hasher.update(JSON.stringify([line.text.trim(), row.task.prompt, row.task.schema ?? null]));
   }
-  checkKeys(rows, faults);
-  checkBranches(rows, faults);
+  checkKeys(rows, errors);
+  checkBranches(rows, errors);
   checkOrder(
     rows.map(({ line, task }) => ({ line, key: task.key, after: task.after })),
-    faults,
+    errors,
   );
-  faults.assertNone();
+  errors.assertNone();
   if (rows.length === 0) throw nothingIn(name);
   return { tasks: rows.map(({ task }) => task), digest: hasher.digest("hex") };
 }

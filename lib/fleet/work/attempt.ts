@@ -3,7 +3,7 @@ import { type AttemptSetup, setUpAttempt } from "./setup.ts";
 import { changesOf, wasInterrupted } from "./changes.ts";
 import { Checkpointing } from "./checkpointing.ts";
 import type { ChildEnd } from "./child.ts";
-import { assertTaskFlags, variablesWithKeys } from "./childline.ts";
+import { assertTaskFlags, variablesWithKeys } from "./childarguments.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { judgeEnd } from "./machinefault.ts";
 import { type Masks, masksFor } from "./masks.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { GitError } from "../../git/program.ts";
 import { assertPatchSize } from "./shadowrepository.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
-import { limited } from "./limited.ts";
+import { withGitTimeout } from "./gittimeout.ts";
 import type { WorkTree } from "./worktree.ts";
 
 const longestMs = 10 * 60_000;
@@ -15,7 +15,7 @@ export async function changesOf(tree: WorkTree, ms = longestMs): Promise<Uint8Ar
   // Also of an attempt that ends while the worker is told to stop.
   const limit = { ms, signal: never, code: "patch", what: "The changes cannot be read" } as const;
   try {
-    return (await limited(limit, async (signal) => await tree.shadow?.patch(signal))) ?? changesOfRuns(tree);
+    return (await withGitTimeout(limit, async (signal) => await tree.shadow?.patch(signal))) ?? changesOfRuns(tree);
   } catch (error) {
     throw failureOf(error);
   }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../../git/program.ts";
 import { tryLock } from "../../system/descriptors.ts";
 import { AttemptFailure } from "./failure.ts";
-import { branchProblem } from "../list/places.ts";
+import { branchProblem } from "../list/gitnames.ts";
 import { removeDirectory } from "./remove.ts";
 import { remoteFailure, runRemote, tryRemote, type UserGit, withoutPasswords } from "./usergit.ts";
 

@@ -4,7 +4,7 @@ import type { AttemptContext, AttemptServices } from "./attemptcontext.ts";
 import type { AttemptSetup } from "./setup.ts";
 import { nextPatchFile } from "./changes.ts";
 import { type ChildEnd, runChild } from "./child.ts";
-import { argumentsFor, limitsFor, promptFor, wantsMore } from "./childline.ts";
+import { argumentsFor, limitsFor, promptFor, wantsMore } from "./childarguments.ts";
 import type { WorkTree } from "./worktree.ts";
 import { workDirectory } from "./workdirectory.ts";
 import type { Spending, TaskClaim } from "../store.ts";

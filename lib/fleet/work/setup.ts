@@ -5,7 +5,7 @@ import { isForLackOfSpace } from "../../session/database.ts";
 import type { LoggedState, LogTransfer } from "../../session/transfer.ts";
 import { type Chain, chainOf } from "./checkpoint.ts";
 import { AttemptFailure } from "./failure.ts";
-import { limited } from "./limited.ts";
+import { withGitTimeout } from "./gittimeout.ts";
 import {
   checkoutLimit,
   releasedWorkTree,
@@ -92,7 +92,7 @@ async function continueFromStore(chain: Chain, claim: TaskClaim, options: SetupO
   const tree = await makeWorkTree(claim, { session, commit: chain.base }, options);
   try {
     const limit = checkoutLimit("Its changes cannot be applied", options);
-    await limited(limit, async (signal) => await tree.shadow?.apply(chain.patch, signal));
+    await withGitTimeout(limit, async (signal) => await tree.shadow?.apply(chain.patch, signal));
     // A transaction of the store's own connection to the same database would wait for this one, and this one for it.
     await setImmediate();
     if (!isHere) options.logs.write(session, chain.parts);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { areasIn, isBare, treesIn, stateDirectory } from "./area.ts";
+import { batchDirectoriesIn, hasNoTree, treesIn, stateDirectory } from "./batchdirectory.ts";
 import { removeWorkTree } from "./worktree.ts";
 import { isTreeTaken } from "./treerecord.ts";
 import { tryRemove } from "./remove.ts";
@@ -13,20 +13,21 @@ export async function sweepWorkTrees(
   isOpen: (batch: string) => Promise<boolean>,
 ): Promise<string[]> {
   const problems: string[] = [];
-  for (const { area, batch } of areasIn(directory)) {
+  for (const { batchDirectory, batch } of batchDirectoriesIn(directory)) {
     // Work trees alone are those that the user has kept.
-    if (treesIn(area).length === 0 && !isBare(area)) continue;
-    if (!(await isOpen(batch))) problems.push(...(await sweepArea(area)));
+    if (treesIn(batchDirectory).length === 0 && !hasNoTree(batchDirectory)) continue;
+    if (!(await isOpen(batch))) problems.push(...(await sweepBatch(batchDirectory)));
   }
   return problems;
 }
 
-async function sweepArea(area: string): Promise<string[]> {
+async function sweepBatch(batchDirectory: string): Promise<string[]> {
   const problems: (string | undefined)[] = [];
-  for (const name of treesIn(area)) {
-    const state = stateDirectory(area, name);
-    if (!isTreeTaken(state)) problems.push(await removeWorkTree({ root: join(area, name), isInPlace: false, state }));
+  for (const name of treesIn(batchDirectory)) {
+    const state = stateDirectory(batchDirectory, name);
+    if (!isTreeTaken(state))
+      problems.push(await removeWorkTree({ root: join(batchDirectory, name), isInPlace: false, state }));
   }
-  if (treesIn(area).length === 0 && isBare(area)) problems.push(await tryRemove(area));
+  if (treesIn(batchDirectory).length === 0 && hasNoTree(batchDirectory)) problems.push(await tryRemove(batchDirectory));
   return problems.filter((problem) => problem !== undefined);
 }

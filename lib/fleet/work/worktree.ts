@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { errnoOf, reasonOf, unlessRefused } from "../../errors.ts";
-import { areaOf, mirrorOf, namesOf, stateDirectory } from "./area.ts";
+import { directoryOfBatch, mirrorOf, namesOf, stateDirectory } from "./batchdirectory.ts";
 import { type ShadowRepository, makeShadowRepository, openShadowRepository } from "./shadowrepository.ts";
 import { cloneInto } from "./clone.ts";
 import { GitError } from "../../git/program.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
-import { limited } from "./limited.ts";
+import { withGitTimeout } from "./gittimeout.ts";
 import { findRevision, openMirror } from "./mirror.ts";
 import { releaseRecord, releasedRecordIn, isTreeTaken, takeRecord } from "./treerecord.ts";
 import { removeDirectory, tryRemove } from "./remove.ts";
@@ -45,11 +45,11 @@ type NewWorkTree = { session: string; commit?: string | undefined };
 /** Makes the directory that a task is to change, in a state that no other attempt has touched. */
 export async function makeWorkTree(claim: TaskClaim, made: NewWorkTree, options: WorkTreeOptions): Promise<WorkTree> {
   const { batch, task } = claim;
-  const area = areaOf(options.directory, batch);
-  const name = freeName(area, claim);
+  const batchDirectory = directoryOfBatch(options.directory, batch);
+  const name = freeName(batchDirectory, claim);
   const isInPlace = task.repo === undefined && task.dir !== undefined;
-  const root = isInPlace ? resolve(task.dir ?? "") : join(area, name);
-  const state = stateDirectory(area, name);
+  const root = isInPlace ? resolve(task.dir ?? "") : join(batchDirectory, name);
+  const state = stateDirectory(batchDirectory, name);
   await onMachine(state, async () => {
     await removeDirectory(state);
     mkdirSync(state, { recursive: true, mode: 0o700 });
@@ -59,7 +59,7 @@ export async function makeWorkTree(claim: TaskClaim, made: NewWorkTree, options:
     if (isInPlace) return { root: existing(root), isInPlace, state, shadow: undefined, session: made.session };
     await removeDirectory(root);
     mkdirSync(root, { recursive: true, mode: 0o700 });
-    const shadow = await fill({ task, area, root: realpathSync(root), state, commit: made.commit }, options);
+    const shadow = await fill({ task, batchDirectory, root: realpathSync(root), state, commit: made.commit }, options);
     return { root: realpathSync(root), isInPlace, state, shadow, session: made.session };
   } catch (error) {
     await removeWorkTree({ root, isInPlace, state });
@@ -77,22 +77,25 @@ async function onMachine(directory: string, make: () => Promise<void>): Promise<
   }
 }
 
-type Filling = { task: FleetTask; area: string; root: string; state: string; commit: string | undefined };
+type Filling = { task: FleetTask; batchDirectory: string; root: string; state: string; commit: string | undefined };
 
-async function fill({ task, area, root, state, commit }: Filling, options: WorkTreeOptions): Promise<ShadowRepository> {
+async function fill(
+  { task, batchDirectory, root, state, commit }: Filling,
+  options: WorkTreeOptions,
+): Promise<ShadowRepository> {
   const { env, signal } = options;
   const user = userGit(env);
   const directory = join(state, shadowName);
   const { repo } = task;
   if (repo === undefined)
     return await makeShadowRepository({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
-  const source = { user, directory: mirrorOf(area, repo), repo, signal };
+  const source = { user, directory: mirrorOf(batchDirectory, repo), repo, signal };
   const mirror = await openMirror(source);
   const revision = await findRevision(source, mirror, commit ?? task.ref);
   const mayWrite = task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
   const clone = { user, mirror, revision, repo, root, mayWrite };
   const what = `Cannot check out "${withoutPasswords(repo)}"`;
-  await limited(checkoutLimit(what, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
+  await withGitTimeout(checkoutLimit(what, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
     throw cloneFailure(what, error);
   });
   return await makeShadowRepository({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
@@ -118,9 +121,9 @@ function existing(directory: string): string {
 
 /** The latest work tree that earlier attempts have left on this machine and that no process works in. */
 export function releasedWorkTree(claim: TaskClaim, { directory, env }: WorkTreeOptions): WorkTree | undefined {
-  const area = areaOf(directory, claim.batch);
+  const batchDirectory = directoryOfBatch(directory, claim.batch);
   const found = namesOf(claim).flatMap((name) => {
-    const state = stateDirectory(area, name);
+    const state = stateDirectory(batchDirectory, name);
     const record = releasedRecordIn(state);
     return record === undefined || !existsSync(record.root) ? [] : [{ state, record }];
   });
@@ -161,7 +164,7 @@ export async function removeWorkTree({ root, isInPlace, state }: Pick<WorkTree, 
 }
 
 /** The task's own name, or one for this attempt where a process that lives has the first. */
-function freeName(area: string, claim: TaskClaim): string {
-  const free = namesOf(claim).find((name) => !isTreeTaken(stateDirectory(area, name)));
+function freeName(batchDirectory: string, claim: TaskClaim): string {
+  const free = namesOf(claim).find((name) => !isTreeTaken(stateDirectory(batchDirectory, name)));
   return free ?? `${namesOf(claim)[0]}%${claim.ticket.round}%${Date.now()}`;
 }

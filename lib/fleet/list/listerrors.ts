@@ -7,7 +7,7 @@ const mostShown = 20;
 const longestValue = 80;
 
 /** The mistakes in a file of lines, each with its line: all of them are reported at once. */
-export class Faults {
+export class ListErrors {
   readonly #name: string;
   readonly #found: { line: number; problem: string }[] = [];
 

@@ -8,7 +8,7 @@ import type { WorkTree } from "./worktree.ts";
 import type { Spending } from "../store.ts";
 import type { FleetTask } from "../task.ts";
 
-type ChildLine = {
+type ChildCommand = {
   task: FleetTask;
   session: string;
   directory: string;
@@ -23,12 +23,12 @@ type ChildLine = {
 };
 
 /** The arguments of `koda exec --json`. */
-export function argumentsFor(line: ChildLine): string[] {
+export function argumentsFor(line: ChildCommand): string[] {
   const { task, session, directory, how, limits, schema, patch } = line;
   const { costUsd, tokens } = limits;
   return [
     ...task.args,
-    ...secluding(line),
+    ...hidingOthers(line),
     "--cd",
     directory,
     ...(schema === undefined ? [] : ["--output-schema", schema]),
@@ -40,7 +40,7 @@ export function argumentsFor(line: ChildLine): string[] {
 }
 
 /** Commands see no tree of another task, no repository that these come from, and no note of koda's on them. */
-function secluding({ tree: { root, isInPlace }, batches }: ChildLine): string[] {
+function hidingOthers({ tree: { root, isInPlace }, batches }: ChildCommand): string[] {
   const hidden = unlessRefused(() => realpathSync(batches));
   // A comma would make several paths of one.
   if (hidden === undefined || `${hidden}${root}`.includes(",")) return [];

@@ -10,7 +10,7 @@ type Limit = {
 };
 
 /** git may never end: some patterns of a `.gitattributes` or `.gitignore` take it more steps than there is time for. */
-export async function limited<T>(
+export async function withGitTimeout<T>(
   { ms, signal, code, what }: Limit,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

@@ -5,7 +5,7 @@ import { mirrorName } from "./mirror.ts";
 import type { TaskClaim } from "../store.ts";
 
 /** The directory of a batch on this machine: its work trees, and in `.koda` what koda keeps beside them. */
-export function areaOf(directory: string, batch: string): string {
+export function directoryOfBatch(directory: string, batch: string): string {
   return join(directory, pathName(batch));
 }
 
@@ -14,12 +14,12 @@ const ownName = ".koda";
 const mirrorsName = "%mirrors";
 
 /** koda's own files about a work tree, where commands cannot write. */
-export function stateDirectory(area: string, name: string): string {
-  return join(area, ownName, name);
+export function stateDirectory(batchDirectory: string, name: string): string {
+  return join(batchDirectory, ownName, name);
 }
 
-export function mirrorOf(area: string, repo: string): string {
-  return join(area, ownName, mirrorsName, mirrorName(repo));
+export function mirrorOf(batchDirectory: string, repo: string): string {
+  return join(batchDirectory, ownName, mirrorsName, mirrorName(repo));
 }
 
 /** The names that a work tree of the task may have: its own, or one for each attempt. `%` is in no key. */
@@ -33,18 +33,21 @@ function pathName(key: string): string {
   return key.replace(/^\./, "%2E");
 }
 
-export function areasIn(directory: string): { area: string; batch: string }[] {
-  return namesIn(directory).map((name) => ({ area: join(directory, name), batch: name.replace(/^%2E/, ".") }));
+export function batchDirectoriesIn(directory: string): { batchDirectory: string; batch: string }[] {
+  return namesIn(directory).map((name) => ({
+    batchDirectory: join(directory, name),
+    batch: name.replace(/^%2E/, "."),
+  }));
 }
 
 /** The names of the work trees of which koda has a state. */
-export function treesIn(area: string): string[] {
-  return namesIn(join(area, ownName)).filter((name) => name !== mirrorsName);
+export function treesIn(batchDirectory: string): string[] {
+  return namesIn(join(batchDirectory, ownName)).filter((name) => name !== mirrorsName);
 }
 
 /** No work tree is left. */
-export function isBare(area: string): boolean {
-  return namesIn(area).every((name) => name === ownName);
+export function hasNoTree(batchDirectory: string): boolean {
+  return namesIn(batchDirectory).every((name) => name === ownName);
 }
 
 function namesIn(directory: string): string[] {

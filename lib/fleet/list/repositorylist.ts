@@ -1,15 +1,15 @@
 import type { TaskList } from "./tasklist.ts";
 import { checkBranches } from "./branches.ts";
-import { Faults, shownJson } from "./faults.ts";
+import { ListErrors, shownJson } from "./listerrors.ts";
 import { listLines } from "./lines.ts";
-import { isRevision, repositoryOf } from "./places.ts";
+import { isRevision, repositoryOf } from "./gitnames.ts";
 import type { RowReading } from "./row.ts";
 import { KodaError } from "../../errors.ts";
 import type { FleetTask } from "../task.ts";
 
 type ListedRepository = { line: number; repo: string; ref?: string; written: string };
 
-type Product = Pick<RowReading, "directory" | "options"> & {
+type RepositoryList = Pick<RowReading, "directory" | "options"> & {
   name: string;
   defaults: string;
   prompt: string;
@@ -18,9 +18,9 @@ type Product = Pick<RowReading, "directory" | "options"> & {
 };
 
 /** One prompt for many repositories: a line is a URL or a path, then a ref if it is not the default branch. */
-export async function productOf(bytes: Uint8Array, product: Product): Promise<TaskList> {
-  const { name, defaults, prompt, branch, options } = product;
-  const repositories = repositoriesOf(bytes, product);
+export async function readRepositoryList(bytes: Uint8Array, reading: RepositoryList): Promise<TaskList> {
+  const { name, defaults, prompt, branch, options } = reading;
+  const repositories = repositoriesOf(bytes, reading);
   if (repositories.length === 0) throw new KodaError("usage", `There is no repository in ${name}: expected one a line`);
   const shared = await options({});
   if ("problems" in shared) throw new KodaError("usage", shared.problems.join("\n"));
@@ -37,23 +37,23 @@ export async function productOf(bytes: Uint8Array, product: Product): Promise<Ta
   return { tasks, digest };
 }
 
-function repositoriesOf(bytes: Uint8Array, { name, directory, branch }: Product): ListedRepository[] {
-  const faults = new Faults(name);
+function repositoriesOf(bytes: Uint8Array, { name, directory, branch }: RepositoryList): ListedRepository[] {
+  const errors = new ListErrors(name);
   const repositories: ListedRepository[] = [];
-  for (const { line, text } of listLines(bytes, faults)) {
+  for (const { line, text } of listLines(bytes, errors)) {
     const [place = "", ref, ...more] = text.trim().split(/\s+/);
     if (place.startsWith("#")) continue;
     const found = repositoryOf(place, directory);
-    if ("problem" in found) faults.add(line, found.problem);
+    if ("problem" in found) errors.add(line, found.problem);
     else if (more.length > 0 || (ref !== undefined && !isRevision(ref)))
-      faults.add(line, `${shownJson(text.trim())}: expected a repository, and perhaps a branch, a tag or a commit`);
+      errors.add(line, `${shownJson(text.trim())}: expected a repository, and perhaps a branch, a tag or a commit`);
     else repositories.push({ line, repo: found.repo, written: place, ...(ref !== undefined && { ref }) });
   }
   checkBranches(
     repositories.map((each) => ({ line: each.line, task: { ...each, ...publishing(branch) } })),
-    faults,
+    errors,
   );
-  faults.assertNone();
+  errors.assertNone();
   return repositories;
 }
 
