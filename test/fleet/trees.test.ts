@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { FleetEvent } from "../../lib/fleet/events.ts";
 import { HeldDirectory } from "../../lib/files/held.ts";
@@ -57,6 +57,19 @@ test("a patch has new, changed, removed, binary and executable files and links, 
   ).toEqual(["b.txt", "d.bin", "deep", "e.sh", "f"]);
   expect(readFileSync(join(copy, "d.bin"), "latin1")).toBe("a\0b");
   expect(statSync(join(copy, "e.sh")).mode & 0o111).toBe(0o111);
+});
+
+test("a task works in a clone of a checkout as CI makes it: shallow, and without a branch", async () => {
+  const prepare = (git: (...args: string[]) => string, repo: string) => {
+    git("commit", "--quiet", "--allow-empty", "--message=second");
+    writeFileSync(join(repo, ".git/shallow"), git("rev-parse", "HEAD"));
+    git("checkout", "--quiet", "--detach");
+    git("branch", "--quiet", "--delete", "--force", "main");
+  };
+  await using run = await changed({ "a.txt": "a\n" }, "git log --format=%s; echo b > b.txt", { prepare });
+  expect(run.shown).toMatch(/\bsecond\b/);
+  expect(run.shown).not.toMatch(/\bfirst\b/);
+  expect(run.names).toEqual(["b.txt"]);
 });
 
 test("a task can look at the history, and what it commits is in the patch all the same", async () => {

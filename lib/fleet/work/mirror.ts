@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../../git/program.ts";
@@ -62,7 +62,8 @@ async function fetchAll({ user, directory, repo, signal }: MirrorSource): Promis
   writeFileSync(join(directory, headFile), `${hash} ${branch}`);
 }
 
-const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc"];
+/** The checkouts of CI are shallow. */
+const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--update-shallow"];
 
 /** Finds a branch, a tag or a commit; one that no branch has is fetched by itself. */
 export async function findRevision(source: MirrorSource, mirror: Mirror, ref: string | undefined): Promise<Revision> {
@@ -103,6 +104,12 @@ async function fetched(source: MirrorSource, mirror: Mirror, name: string): Prom
   throw new AttemptFailure("repository", end.status === 0 ? unknown : `${unknown}: ${message}`);
 }
 
+/** A repository with the objects of a shallow one is as shallow. */
+export function copyShallow(mirror: Mirror, directory: string): void {
+  const file = join(mirror.directory, "shallow");
+  if (existsSync(file)) copyFileSync(file, join(directory, "shallow"));
+}
+
 /** A name for any text. */
 function nameOf(text: string): string {
   return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 24);
@@ -125,7 +132,11 @@ export async function listRefs(
 ): Promise<[name: string, id: string][]> {
   const format = "--format=%(refname) %(objectname)";
   const listed = await runGit(inMirror(user, mirror, signal), ["for-each-ref", format, "refs/heads", "refs/tags"]);
-  const lines = new TextDecoder().decode(listed).trimEnd().split("\n");
+  // A checkout of CI may have a detached HEAD and no branch at all.
+  const lines = new TextDecoder()
+    .decode(listed)
+    .split("\n")
+    .filter((line) => line !== "");
   return lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), line.slice(line.lastIndexOf(" ") + 1)]);
 }
 
