@@ -7,6 +7,7 @@ import { workAt } from "../support/machine.ts";
 import { call, say, wait } from "../support/model-reply.ts";
 import { type ModelServer, startModelServer, type Script } from "../support/model-server.ts";
 import { makePlace, type Place } from "../support/place.ts";
+import { until } from "../support/until.ts";
 
 const change = [call("Write", { path: "new.txt", content: "new\n" }), say("Done.")];
 
@@ -77,6 +78,65 @@ test("a branch that someone else has pushed meanwhile is not overwritten", async
   expect(a?.attempts[0]?.error?.message).toContain("stale info");
   expect(git(place, repo, "rev-parse", "koda/a")).toBe(before);
 });
+
+test.each([["koda/a"], [undefined]])(
+  "tasks that publish the branch they begin with build on each other",
+  async (ref) => {
+    const branch = ref ?? "main";
+    const write = (name: string) => call("Write", { path: name, content: "new\n" });
+    const list = call("Bash", { command: "ls", description: "List" });
+    await using task = await published([
+      write("b.txt"),
+      say("Done."),
+      write("c.txt"),
+      say("Done."),
+      list,
+      say("Done."),
+    ]);
+    const { place, repo, server, store } = task;
+    git(place, repo, "branch", "koda/a", "main");
+    const own = { repo, publish: { branch }, ...(ref !== undefined && { ref }) };
+    const last = { repo, ref: branch, after: ["b"] };
+    const tasks = [
+      { key: "a", ...own },
+      { key: "b", ...own },
+      { key: "c", ...last },
+    ];
+    const batch = await submit(
+      store,
+      tasks.map((each) => taskOf(server, each)),
+    );
+    await workAt(place, store, { batch });
+    expect(git(place, repo, "ls-tree", "--name-only", branch)).toBe("a.txt\nb.txt\nc.txt\n");
+    expect(server.requests.at(-1)?.lines.at(-1)?.text).toContain("a.txt\nb.txt\nc.txt");
+  },
+);
+
+test.each([[true], [false]])(
+  "a push is done again after its worker ended, unless others have pushed: %p",
+  async (others) => {
+    const stop = new AbortController();
+    const publishCommand = `test -e "$HOME/again" || { touch "$HOME/again"; sleep 60; }`;
+    const script = (_: unknown, index: number) => change[index] ?? say("Done.");
+    await using task = await published(script, { publish: { branch: "main" } });
+    const { place, repo, store, batch } = task;
+    const first = workAt(place, store, { batch, publishCommand, signal: stop.signal });
+    await until(() => existsSync(join(place.home, "again")));
+    stop.abort();
+    await first;
+    if (others)
+      git(
+        place,
+        repo,
+        "update-ref",
+        "refs/heads/main",
+        git(place, repo, "commit-tree", "main^{tree}", "-p", "main", "-m", "Theirs").trim(),
+      );
+    await workAt(place, store, { batch, publishCommand });
+    expect((await resultsOf(store, batch)).a?.state).toBe(others ? "failed" : "done");
+    expect(git(place, repo, "log", "--format=%s", "main")).toBe(others ? "Theirs\nFix it\nfirst\n" : "Fix it\nfirst\n");
+  },
+);
 
 test("a task whose publish command fails has failed, and its work is not done again", async () => {
   await using task = await published((_, index) => change[index % 2], {}, { publishCommand: "echo no >&2; exit 3" });

@@ -140,7 +140,8 @@ export class TaskAttempt {
 
   async #target({ shadow }: WorkTree): Promise<PublishTarget | undefined> {
     if (shadow === undefined || this.#claim.task.publish === undefined) return undefined;
-    return await readTarget(this.#claim, { user: userGit(this.#options.env), shadow, signal: this.#context.stop });
+    const user = userGit(this.#options.env);
+    return await readTarget({ claim: this.#claim, user, shadow, signal: this.#context.stop });
   }
 
   /** Only for an attempt that counts: the claim is asked for just before. */

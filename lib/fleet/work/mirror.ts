@@ -63,11 +63,28 @@ async function fetchAll({ user, directory, repo, signal }: MirrorSource): Promis
 }
 
 /** The checkouts of CI are shallow. */
-const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--update-shallow"];
+export const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--update-shallow"];
+
+/** Fetches the branch that a task begins with again, for what others have pushed since the mirror was made. */
+export async function refreshBranch(source: MirrorSource, mirror: Mirror, ref: string | undefined): Promise<void> {
+  const name = startName(mirror, ref);
+  if (branchProblem(name) !== undefined) return;
+  using _ = await locked(mirror.directory, source.signal);
+  const run = { directory: mirror.directory, signal: source.signal };
+  const spec = `+refs/heads/${name}:refs/heads/${name}`;
+  const end = await tryRemote(source.user, run, ["fetch", ...fetchFlags, "--", source.repo, spec]);
+  // It may be a tag or a commit.
+  if (end.status !== 0 && !end.stderr.includes("couldn't find remote ref")) throw remoteFailure("fetch", run, end);
+}
+
+/** The name of what a task begins with; of a branch it is the short one. */
+export function startName({ defaultBranch = "HEAD" }: Pick<Mirror, "defaultBranch">, ref = defaultBranch): string {
+  return ref.replace(/^refs\/heads\//, "");
+}
 
 /** Finds a branch, a tag or a commit; one that no branch has is fetched by itself. */
 export async function findRevision(source: MirrorSource, mirror: Mirror, ref: string | undefined): Promise<Revision> {
-  const name = ref ?? mirror.defaultBranch ?? "HEAD";
+  const name = startName(mirror, ref);
   return (await known(source, mirror, name)) ?? (await fetched(source, mirror, name));
 }
 

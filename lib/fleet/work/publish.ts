@@ -3,40 +3,57 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promptTitle } from "../../session/log.ts";
 import type { ShadowRepository } from "./shadowrepository.ts";
 import { AttemptFailure } from "./failure.ts";
+import { fetchFlags, startName } from "./mirror.ts";
 import { runProgram } from "./program.ts";
 import { remoteFailure, runRemote, tryRemote, type UserGit } from "./usergit.ts";
 import type { TaskClaim } from "../store.ts";
 
-/** The branch to publish, as it was when the attempt began: a push replaces nothing else. */
+/**
+ * The branch to publish, as it was when the attempt began: a push replaces nothing else. One that the task begins with
+ * is to be as it was then, or what others have pushed would be lost.
+ */
 export type PublishTarget = { repo: string; branch: string; before: string };
 
 type Publishing = { claim: TaskClaim; user: UserGit; shadow: ShadowRepository; root: string; signal: AbortSignal };
 
-export async function readTarget(
-  { task }: TaskClaim,
-  { user, shadow, signal }: Pick<Publishing, "user" | "shadow" | "signal">,
-): Promise<PublishTarget | undefined> {
-  const { repo, publish } = task;
+export async function readTarget(publishing: Omit<Publishing, "root">): Promise<PublishTarget | undefined> {
+  const { claim, user, shadow, signal } = publishing;
+  const { repo, ref, publish } = claim.task;
   if (publish === undefined || repo === undefined) return undefined;
   const { branch } = publish;
-  const { status } = await tryRemote(user, { directory: shadow.directory, signal }, [
-    "check-ref-format",
-    "--branch",
-    branch,
-  ]);
-  if (status !== 0) throw new AttemptFailure("usage", `Cannot publish "${branch}": it is not the name of a branch`);
   const run = { directory: shadow.directory, signal };
-  const listed = await runRemote(user, run, ["ls-remote", "--", repo, `refs/heads/${branch}`]);
-  return { repo, branch, before: listed.split(/\s/)[0] ?? "" };
+  const { status } = await tryRemote(user, run, ["check-ref-format", "--branch", branch]);
+  if (status !== 0) throw new AttemptFailure("usage", `Cannot publish "${branch}": it is not the name of a branch`);
+  const full = `refs/heads/${branch}`;
+  const listed = await runRemote(user, run, ["ls-remote", "--symref", "--", repo, "HEAD", full]);
+  const columns = listed.split("\n").map((line) => line.split("\t"));
+  const before = columns.find(([, name]) => name === full)?.[0] ?? "";
+  const head = columns.find(([value = "", name]) => name === "HEAD" && value.startsWith("ref: "))?.[0]?.slice(5);
+  const target = { repo, branch, before };
+  const isStart = startName({ defaultBranch: head }, ref) === branch;
+  if (!isStart || before === shadow.base || (await isOwnPush(publishing, target))) return target;
+  throw new AttemptFailure("publish", `Cannot publish "${branch}": it has changed since the task began with it`);
+}
+
+/** An earlier attempt has pushed, and its worker could not say so any more. */
+async function isOwnPush({ claim, user, shadow, signal }: Omit<Publishing, "root">, target: PublishTarget) {
+  const { repo, branch, before } = target;
+  if (before === "") return false;
+  const run = { directory: shadow.directory, signal };
+  await runRemote(user, run, ["fetch", ...fetchFlags, "--", repo, `refs/heads/${branch}`]);
+  const { stdout } = await tryRemote(user, run, ["log", "-1", "--format=%P%n%B", before]);
+  return stdout.trim() === `${shadow.base}\n${messageOf(claim)}`.trim();
+}
+
+function messageOf({ batch, task }: TaskClaim): string {
+  return `${promptTitle(task.prompt) || task.key}\n\nBatch: ${batch}\nTask: ${task.key}\n`;
 }
 
 /** Commits everything that the attempt has changed, and pushes it. No hook runs, and nothing of the work tree does. */
 export async function pushBranch(publishing: Publishing, { repo, branch, before }: PublishTarget) {
   const { claim, user, shadow, signal } = publishing;
-  const { batch, task } = claim;
   const run = { directory: shadow.directory, signal };
-  const message = `${promptTitle(task.prompt) || task.key}\n\nBatch: ${batch}\nTask: ${task.key}\n`;
-  const commit = await shadow.commit(message, await identity(user, run), signal);
+  const commit = await shadow.commit(messageOf(claim), await identity(user, run), signal);
   const full = `refs/heads/${branch}`;
   const lease = `--force-with-lease=${full}:${before}`;
   const flags = ["--quiet", "--no-verify", "--no-signed", "--recurse-submodules=no", lease];

@@ -7,7 +7,7 @@ import { cloneInto } from "./clone.ts";
 import { GitError } from "../../git/program.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { withGitTimeout } from "./gittimeout.ts";
-import { findRevision, openMirror } from "./mirror.ts";
+import { findRevision, openMirror, refreshBranch, startName } from "./mirror.ts";
 import { releaseRecord, releasedRecordIn, isTreeTaken, takeRecord } from "./treerecord.ts";
 import { removeDirectory, tryRemove } from "./remove.ts";
 import { type UserGit, userGit, withoutPasswords } from "./usergit.ts";
@@ -91,6 +91,8 @@ async function fill(
     return await makeShadowRepository({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
   const source = { user, directory: mirrorOf(batchDirectory, repo), repo, signal };
   const mirror = await openMirror(source);
+  if (task.after.length > 0 || task.publish?.branch === startName(mirror, task.ref))
+    await refreshBranch(source, mirror, task.ref);
   const revision = await findRevision(source, mirror, commit ?? task.ref);
   const mayWrite = task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
   const clone = { user, mirror, revision, repo, root, mayWrite };
