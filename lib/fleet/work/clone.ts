@@ -1,4 +1,5 @@
-import { constants, copyFileSync, linkSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { constants, linkSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFile, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errnoOf } from "../../errors.ts";
 import { runGit, type GitRun } from "../../git/program.ts";
@@ -21,12 +22,12 @@ type Clone = {
  * those of the revision. Nothing that the repository brings is run: no hooks, no filters, no submodules.
  */
 export async function cloneInto(clone: Clone, signal: AbortSignal): Promise<void> {
-  const { user, mirror, revision, root, mayWrite } = clone;
+  const { user, mirror, revision, root } = clone;
   const directory = join(root, ".git");
   const run: GitRun = { git: user.git, directory, workTree: root, cwd: root, signal };
   mkdirSync(directory, { recursive: true });
   await runGit(run, ["init", "--quiet", "--template=", `--object-format=${mirror.hash}`]);
-  shareObjects(mirror.objects, join(directory, "objects"), mayWrite);
+  await shareObjects(clone, join(directory, "objects"), signal);
   copyShallow(mirror, directory);
   writeFileSync(join(directory, "packed-refs"), await packedRefs(clone, signal));
   await runGit(run, ["config", "remote.origin.url", withoutPasswords(clone.repo)]);
@@ -39,14 +40,18 @@ export async function cloneInto(clone: Clone, signal: AbortSignal): Promise<void
   await runGit(run, ["read-tree", "--reset", "-u", revision.commit]);
 }
 
-/** Objects never change, so they may be the same files where nothing can write to them. */
-function shareObjects(from: string, to: string, mayWrite: boolean): void {
-  for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || entry.name.startsWith("tmp_")) continue;
+/**
+ * Objects never change, so they may be the same files where nothing can write to them. What another task fetches at the
+ * moment is left out. Copies may take minutes, in which a worker has to say that it lives.
+ */
+async function shareObjects({ mirror: { objects: from }, mayWrite }: Clone, to: string, signal: AbortSignal) {
+  for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || entry.name.startsWith("tmp_") || entry.name.endsWith(".keep")) continue;
+    signal.throwIfAborted();
     const path = join(entry.parentPath, entry.name);
     const target = join(to, path.slice(from.length + 1));
     mkdirSync(dirname(target), { recursive: true });
-    if (mayWrite || !isLinked(path, target)) copyFileSync(path, target, constants.COPYFILE_FICLONE);
+    if (mayWrite || !isLinked(path, target)) await copyFile(path, target, constants.COPYFILE_FICLONE);
   }
 }
 
