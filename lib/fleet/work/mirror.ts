@@ -1,4 +1,4 @@
-import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../../git/program.ts";
@@ -59,7 +59,9 @@ async function fetchAll({ user, directory, repo, signal }: MirrorSource): Promis
   await runRemote(user, run, ["init", "--quiet", "--bare", `--object-format=${hash}`, "--", directory]);
   const all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
   await runRemote(user, run, ["fetch", ...fetchFlags, "--", repo, ...all]);
-  writeFileSync(join(directory, headFile), `${hash} ${branch}`);
+  // Whole, or not there: others look for it without the lock.
+  writeFileSync(join(directory, `${headFile}.new`), `${hash} ${branch}`);
+  renameSync(join(directory, `${headFile}.new`), join(directory, headFile));
 }
 
 /** The checkouts of CI are shallow. */
