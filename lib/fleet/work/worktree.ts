@@ -9,7 +9,7 @@ import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { withGitTimeout } from "./gittimeout.ts";
 import { findRevision, openMirror, refreshBranch, startName } from "./mirror.ts";
 import { releaseRecord, releasedRecordIn, isTreeTaken, takeRecord } from "./treerecord.ts";
-import { removeDirectory, tryRemove } from "./remove.ts";
+import { tryRemove } from "./remove.ts";
 import { type UserGit, userGit, withoutPasswords } from "./usergit.ts";
 import type { TaskClaim } from "../store.ts";
 import type { FleetTask } from "../task.ts";
@@ -46,19 +46,17 @@ type NewWorkTree = { session: string; commit?: string | undefined };
 export async function makeWorkTree(claim: TaskClaim, made: NewWorkTree, options: WorkTreeOptions): Promise<WorkTree> {
   const { batch, task } = claim;
   const batchDirectory = directoryOfBatch(options.directory, batch);
-  const name = freeName(batchDirectory, claim);
   const isInPlace = task.repo === undefined && task.dir !== undefined;
+  const name = await freeName(batchDirectory, claim, isInPlace);
   const root = isInPlace ? resolve(task.dir ?? "") : join(batchDirectory, name);
   const state = stateDirectory(batchDirectory, name);
-  await onMachine(state, async () => {
-    await removeDirectory(state);
+  onMachine(state, () => {
     mkdirSync(state, { recursive: true, mode: 0o700 });
     takeRecord(state, { attempt: claim.attempt, session: made.session, root });
+    if (!isInPlace) mkdirSync(root, { mode: 0o700 });
   });
   try {
     if (isInPlace) return { root: existing(root), isInPlace, state, shadow: undefined, session: made.session };
-    await removeDirectory(root);
-    mkdirSync(root, { recursive: true, mode: 0o700 });
     const shadow = await fill({ task, batchDirectory, root: realpathSync(root), state, commit: made.commit }, options);
     return { root: realpathSync(root), isInPlace, state, shadow, session: made.session };
   } catch (error) {
@@ -67,10 +65,23 @@ export async function makeWorkTree(claim: TaskClaim, made: NewWorkTree, options:
   }
 }
 
+/**
+ * The task's own name or another one, where no living process works, and nothing of an earlier attempt is left: some
+ * files may be another user's, as those of a container.
+ */
+async function freeName(batchDirectory: string, claim: TaskClaim, isInPlace: boolean): Promise<string> {
+  for (const name of namesOf(claim)) {
+    const [root, state] = [join(batchDirectory, name), stateDirectory(batchDirectory, name)];
+    if (isTreeTaken(state)) continue;
+    if ((await removeWorkTree({ root, isInPlace, state })) === undefined) return name;
+  }
+  return `${namesOf(claim)[0]}%${claim.ticket.round}%${Date.now()}`;
+}
+
 /** Failures where no task can write are the machine's fault. */
-async function onMachine(directory: string, make: () => Promise<void>): Promise<void> {
+function onMachine(directory: string, make: () => void): void {
   try {
-    await make();
+    make();
   } catch (error) {
     if (errnoOf(error) === undefined) throw error;
     throw new AttemptFailure("disk", `Cannot write to "${directory}": ${reasonOf(error)}`, error);
@@ -163,10 +174,4 @@ export async function removeWorkTree({ root, isInPlace, state }: Pick<WorkTree, 
     if (problem !== undefined) return problem;
   }
   return undefined;
-}
-
-/** The task's own name, or one for this attempt where a process that lives has the first. */
-function freeName(batchDirectory: string, claim: TaskClaim): string {
-  const free = namesOf(claim).find((name) => !isTreeTaken(stateDirectory(batchDirectory, name)));
-  return free ?? `${namesOf(claim)[0]}%${claim.ticket.round}%${Date.now()}`;
 }
