@@ -52,12 +52,10 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
   const choice = { concurrency: jobs, batch, once, drainAfterMs };
   const worker = new FleetWorker({ store, identity, ...choice, attempts, note, signal });
   stopper.killNow = () => attempts.killNow();
-  try {
-    return await worker.run();
-  } finally {
-    // Its problems have been told already: at the start, or with their tasks.
-    await sweep();
-  }
+  const end = await worker.run();
+  // Its problems have been told already: at the start, or with their tasks. A store that is away would be waited for.
+  if (end.exit === 0) await sweep();
+  return end;
 }
 
 /** By the user's configuration, which each `koda exec` reads. */
