@@ -20,7 +20,7 @@ export type Mirror = {
 /** A name in the repository, and the commit that it stands for. `branch` when it is one. */
 export type Revision = { commit: string; branch?: string };
 
-type MirrorSource = { user: UserGit; directory: string; repo: string; signal: AbortSignal };
+export type MirrorSource = { user: UserGit; directory: string; repo: string; signal: AbortSignal };
 
 const headFile = "koda-head";
 
@@ -67,16 +67,17 @@ async function fetchAll({ user, directory, repo, signal }: MirrorSource): Promis
 /** The checkouts of CI are shallow. */
 export const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--update-shallow"];
 
-/** Fetches the branch that a task begins with again, for what others have pushed since the mirror was made. */
-export async function refreshBranch(source: MirrorSource, mirror: Mirror, ref: string | undefined): Promise<void> {
-  const name = startName(mirror, ref);
-  if (branchProblem(name) !== undefined) return;
-  using _ = await locked(mirror.directory, source.signal);
-  const run = { directory: mirror.directory, signal: source.signal };
-  const spec = `+refs/heads/${name}:refs/heads/${name}`;
-  const end = await tryRemote(source.user, run, ["fetch", ...fetchFlags, "--", source.repo, spec]);
-  // It may be a tag or a commit.
-  if (end.status !== 0 && !end.stderr.includes("couldn't find remote ref")) throw remoteFailure("fetch", run, end);
+/** A branch as it is now, with what others have pushed since the mirror was made; undefined when there is none. */
+export async function fetchBranch(source: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
+  if (branchProblem(name) !== undefined) return undefined;
+  const { user, repo, signal } = source;
+  using _ = await locked(mirror.directory, signal);
+  const run = { directory: mirror.directory, signal };
+  const full = `refs/heads/${name}`;
+  const end = await tryRemote(user, run, ["fetch", ...fetchFlags, "--", repo, `+${full}:${full}`]);
+  if (end.status === 0) return { commit: (await runRemote(user, run, ["rev-parse", full])).trim(), branch: name };
+  if (end.stderr.includes("couldn't find remote ref")) return undefined;
+  throw remoteFailure("fetch", run, end);
 }
 
 /** The name of what a task begins with; of a branch it is the short one. */

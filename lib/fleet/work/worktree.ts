@@ -7,7 +7,7 @@ import { cloneInto } from "./clone.ts";
 import { GitError } from "../../git/program.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { withGitTimeout } from "./gittimeout.ts";
-import { findRevision, openMirror, refreshBranch, startName } from "./mirror.ts";
+import { fetchBranch, findRevision, type Mirror, type MirrorSource, openMirror, startName } from "./mirror.ts";
 import { releaseRecord, releasedRecordIn, isTreeTaken, takeRecord } from "./treerecord.ts";
 import { tryRemove } from "./remove.ts";
 import { type UserGit, userGit, withoutPasswords } from "./usergit.ts";
@@ -102,9 +102,9 @@ async function fill(
     return await makeShadowRepository({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
   const source = { user, directory: mirrorOf(batchDirectory, repo), repo, signal };
   const mirror = await openMirror(source);
-  if (task.after.length > 0 || task.publish?.branch === startName(mirror, task.ref))
-    await refreshBranch(source, mirror, task.ref);
-  const revision = await findRevision(source, mirror, commit ?? task.ref);
+  const now = await latest(task, { source, mirror });
+  const isRight = commit === undefined || commit === now?.commit;
+  const revision = isRight && now !== undefined ? now : await findRevision(source, mirror, commit ?? task.ref);
   const mayWrite = task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
   const clone = { user, mirror, revision, repo, root, mayWrite };
   const what = `Cannot check out "${withoutPasswords(repo)}"`;
@@ -112,6 +112,15 @@ async function fill(
     throw cloneFailure(what, error);
   });
   return await makeShadowRepository({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
+}
+
+/** The branch of a task that is to see what others have pushed there: it waits for them, or publishes it too. */
+async function latest(
+  { ref, after, publish }: FleetTask,
+  { source, mirror }: { source: MirrorSource; mirror: Mirror },
+) {
+  const name = startName(mirror, ref);
+  return after.length > 0 || publish?.branch === name ? await fetchBranch(source, mirror, name) : undefined;
 }
 
 const longestCheckoutMs = 30 * 60_000;
