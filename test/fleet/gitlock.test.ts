@@ -2,8 +2,9 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
+import type { FleetEvent } from "../../lib/fleet/events.ts";
 import { mirrorOf } from "../../lib/fleet/work/batchdirectory.ts";
-import { batches, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
+import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say, silence } from "../support/model-reply.ts";
 import { startModelServer } from "../support/model-server.ts";
@@ -53,15 +54,28 @@ test("a lock that a killed worker has left is no reason to fail for the one that
   expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
 });
 
-test("what a killed fetch has left of a mirror is no reason to fail for the next one", async () => {
+test("what a killed fetch has left in a mirror is no reason to fail for the next one", async () => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "one\n" });
-  await using server = await startModelServer([say("Done.")]);
+  await using server = await startModelServer([say("Done."), say("Done.")]);
   await using store = openStoreOf(place);
-  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
+  const after = { key: "b", repo, after: ["a"] };
+  const batch = await submit(store, [taskOf(server, { key: "a", repo }), taskOf(server, after)]);
   const branches = join(mirrorOf(join(batches(place), batch), repo), "refs/heads");
-  mkdirSync(branches, { recursive: true });
-  writeFileSync(join(branches, "main.lock"), "");
-  await workAt(place, store, { batch });
-  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", attempts: [{ kind: "settled" }] });
+  const leaveLock = () => {
+    mkdirSync(branches, { recursive: true });
+    writeFileSync(join(branches, "main.lock"), "");
+  };
+  leaveLock();
+  const onEvent = ({ type }: FleetEvent) => {
+    if (type !== "task.end") return;
+    leaveLock();
+    git(place, repo, "commit", "--quiet", "--allow-empty", "--message=second");
+  };
+  await workAt(place, store, { batch, onEvent });
+  const results = Object.values(await resultsOf(store, batch));
+  expect(results.map(({ state, attempts }) => [state, attempts.length])).toEqual([
+    ["done", 1],
+    ["done", 1],
+  ]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
 import type { FleetStore } from "../../lib/fleet/store.ts";
@@ -99,18 +99,33 @@ for (const [name, task, message] of [
     expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
   });
 
-test("a git server that cannot be reached is asked again later, and no provider waits for it", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([]);
-  await using store = openStoreOf(place);
-  const repo = "http://127.0.0.1:1/team/api.git";
-  const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
-  const { events } = await workAt(place, store, { batch, once: true });
-  const retry = events.find((event) => event.type === "task.retry");
-  expect(retry).toMatchObject({ exit: 9, error: { code: "unreachable" } });
-  expect(Date.parse(retry?.not_before ?? "") - Date.now()).toBeGreaterThan(20_000);
-  expect((await store.overview(batch)).paused).toEqual([]);
-});
+/** git that cannot reach the server once it wants a single commit. */
+const cutGit = `#!/bin/sh
+case "$*" in *refs/koda/*) echo "fatal: unable to access: Could not resolve host: a.example" >&2; exit 128 ;; esac
+exec ${Bun.which("git")} "$@"
+`;
+
+test.each([[false], [true]])(
+  "an unreachable git server is asked again later, and no provider waits for it",
+  async (isMirrored) => {
+    await using place = makePlace({ git: cutGit });
+    await using server = await startModelServer([]);
+    await using store = openStoreOf(place);
+    chmodSync(join(place.project, "git"), 0o755);
+    const local = { repo: makeRepository(place, { "a.txt": "one\n" }), ref: "f".repeat(40) };
+    const task = isMirrored ? local : { repo: "http://127.0.0.1:1/team/api.git" };
+    const batch = await submit(store, [taskOf(server, { key: "a", ...task })]);
+    const { events } = await workAt(place, store, {
+      batch,
+      once: true,
+      env: { PATH: `${place.project}:${place.env.PATH}` },
+    });
+    const retry = events.find((event) => event.type === "task.retry");
+    expect(retry).toMatchObject({ exit: 9, error: { code: "unreachable" } });
+    expect(Date.parse(retry?.not_before ?? "") - Date.now()).toBeGreaterThan(20_000);
+    expect((await store.overview(batch)).paused).toEqual([]);
+  },
+);
 
 test("a directory below the clone may not lead out of it", async () => {
   await using place = makePlace();

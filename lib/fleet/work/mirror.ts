@@ -1,4 +1,4 @@
-import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, renameSync, writeFileSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../../git/program.ts";
@@ -70,14 +70,12 @@ export const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--n
 /** A branch as it is now, with what others have pushed since the mirror was made; undefined when there is none. */
 export async function fetchBranch(source: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
   if (branchProblem(name) !== undefined) return undefined;
-  const { user, repo, signal } = source;
-  using _ = await locked(mirror.directory, signal);
-  const run = { directory: mirror.directory, signal };
   const full = `refs/heads/${name}`;
-  const end = await tryRemote(user, run, ["fetch", ...fetchFlags, "--", repo, `+${full}:${full}`]);
-  if (end.status === 0) return { commit: (await runRemote(user, run, ["rev-parse", full])).trim(), branch: name };
-  if (end.stderr.includes("couldn't find remote ref")) return undefined;
-  throw remoteFailure("fetch", run, end);
+  const failure = await fetchRef(source, mirror, { from: full, to: full });
+  if (failure?.message.includes("couldn't find remote ref") === true) return undefined;
+  if (failure !== undefined) throw failure;
+  const run = { directory: mirror.directory, signal: source.signal };
+  return { commit: (await runRemote(source.user, run, ["rev-parse", full])).trim(), branch: name };
 }
 
 /** The name of what a task begins with; of a branch it is the short one. */
@@ -111,17 +109,28 @@ const isCommit = /^[0-9a-f]{7,64}$/;
 const wanted = "refs/koda/";
 
 async function fetched(source: MirrorSource, mirror: Mirror, name: string): Promise<Revision> {
-  const { user, repo, signal } = source;
-  const unknown = `"${withoutPasswords(repo)}" has no branch, tag or commit "${name}"`;
+  const unknown = `"${withoutPasswords(source.repo)}" has no branch, tag or commit "${name}"`;
   if (name.startsWith("-")) throw new AttemptFailure("repository", unknown);
-  using _ = await locked(mirror.directory, signal);
-  const spec = `+${name}:${wanted}${nameOf(name)}`;
-  const run = { directory: mirror.directory, signal };
-  const end = await tryRemote(user, run, ["fetch", ...fetchFlags, "--", repo, spec]);
-  const found = end.status === 0 ? await known(source, mirror, name) : undefined;
+  const failure = await fetchRef(source, mirror, { from: name, to: `${wanted}${nameOf(name)}` });
+  if (failure?.code === "repository") throw new AttemptFailure("repository", `${unknown}: ${failure.message}`);
+  if (failure !== undefined) throw failure;
+  const found = await known(source, mirror, name);
   if (found !== undefined) return found;
-  const { message } = remoteFailure("fetch", run, end);
-  throw new AttemptFailure("repository", end.status === 0 ? unknown : `${unknown}: ${message}`);
+  throw new AttemptFailure("repository", unknown);
+}
+
+/** Fetches one ref into a mirror that others use; returns why it could not. */
+async function fetchRef(
+  { user, repo, signal }: MirrorSource,
+  { directory }: Mirror,
+  ref: { from: string; to: string },
+) {
+  using _ = await locked(directory, signal);
+  // Of a git that was killed: there is never more than one at a time.
+  for (const name of [ref.to, "shallow"]) rmSync(join(directory, `${name}.lock`), { force: true });
+  const run = { directory, signal };
+  const end = await tryRemote(user, run, ["fetch", ...fetchFlags, "--", repo, `+${ref.from}:${ref.to}`]);
+  return end.status === 0 ? undefined : remoteFailure("fetch", run, end);
 }
 
 /** A repository with the objects of a shallow one is as shallow. */
