@@ -1,8 +1,7 @@
 import { z } from "zod";
-import { parentVariable } from "../../system/orphan.ts";
 import { sendSignal } from "../../system/kill.ts";
 import { linesFrom } from "./lines.ts";
-import { tailOf, withoutRuntime } from "./program.ts";
+import { kodaEnvironment, tailOf } from "./program.ts";
 import type { Spending } from "../store.ts";
 
 const count = z.number().nullable();
@@ -44,8 +43,7 @@ const graceMs = 15_000;
 export async function runChild(run: ChildRun): Promise<ChildEnd> {
   const { program, args, env, prompt, signal, onUsage } = run;
   const child = Bun.spawn([...program, "exec", "--json", ...args], {
-    // The store is the worker's alone, and its address may have a password.
-    env: { ...withoutRuntime(env), KODA_STORE: undefined, [parentVariable]: String(process.pid) },
+    env: kodaEnvironment(env),
     stdin: new TextEncoder().encode(prompt),
     stdout: "pipe",
     stderr: "pipe",

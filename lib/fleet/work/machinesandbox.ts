@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { withoutRuntime } from "./program.ts";
+import { kodaEnvironment } from "./program.ts";
 
 type Machine = {
   /** The words that start `koda`. */
@@ -14,7 +14,7 @@ export async function sandboxOn({ program, env }: Machine): Promise<string | und
   const directory = mkdtempSync(join(tmpdir(), "koda-machine-"));
   try {
     const child = Bun.spawn([...program, "sandbox", "--json", "--cd", directory, "--", "true"], {
-      env: { ...withoutRuntime(env), KODA_STORE: undefined },
+      env: kodaEnvironment(env),
       stdio: ["ignore", "ignore", "pipe"],
       timeout: checkMs,
     });

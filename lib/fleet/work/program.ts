@@ -2,6 +2,7 @@ import { closeSync } from "node:fs";
 import { unlessAborted } from "../../async/unlessaborted.ts";
 import { within } from "../../async/within.ts";
 import { isGroupAlive, terminate } from "../../system/kill.ts";
+import { parentVariable } from "../../system/orphan.ts";
 import { openPipe } from "../../system/pipe.ts";
 
 type ProgramRun = {
@@ -52,8 +53,13 @@ export async function runProgram(argv: readonly string[], run: ProgramRun): Prom
   }
 }
 
+/** For a koda of the worker's: it ends with this process. The store's address may have a password. */
+export function kodaEnvironment(env: ProgramRun["env"]): Record<string, string | undefined> {
+  return { ...withoutRuntime(env), KODA_STORE: undefined, [parentVariable]: String(process.pid) };
+}
+
 /** They would change what a koda does that such a program starts. */
-export function withoutRuntime(env: ProgramRun["env"]): Record<string, string | undefined> {
+function withoutRuntime(env: ProgramRun["env"]): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("BUN_")));
 }
 
