@@ -6,6 +6,7 @@ import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import { beginResults, writeResults } from "../lib/fleet/results/directory.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
 import type { BatchChange, FleetStore } from "../lib/fleet/store.ts";
+import type { FleetTask } from "../lib/fleet/task.ts";
 import type { SubmittedList } from "./batchlist.ts";
 import { assertPrices } from "./batchprices.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
@@ -30,7 +31,7 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
   const { total } = await store.overview(id);
   await report.lines([`koda: batch ${id}, ${counted(total, "task")}`]);
   await report.event({ type: "batch.start", batch: id, total });
-  const worked = await workOn({ store, id, report, options }, stopper);
+  const worked = await workOn({ store, id, report, options, tasks: list?.tasks }, stopper);
   const overview = await store.overview(id);
   const exit = exitOf(overview, worked, stopper);
   if (options.results !== undefined) await writeDirectory(store, overview, { path: options.results, exit });
@@ -74,10 +75,17 @@ function changeOf({ maxCost, maxTokens, retries, keepGoing }: RunOptions): Batch
   };
 }
 
-type Running = { store: FleetStore; id: string; report: BatchReport; options: RunOptions };
+type Running = {
+  store: FleetStore;
+  id: string;
+  report: BatchReport;
+  options: RunOptions;
+  /** Those of a new batch, of which none is settled. */
+  tasks: readonly FleetTask[] | undefined;
+};
 
 /** Tells of each task once: those that this process settles at once, the others at the end. */
-async function workOn({ store, id, report, options }: Running, stopper: Stopper): Promise<number> {
+async function workOn({ store, id, report, options, tasks }: Running, stopper: Stopper): Promise<number> {
   const settlements = new Settlements(store, id);
   let telling = Promise.resolve();
   const note = (event: FleetEvent) => {
@@ -86,10 +94,10 @@ async function workOn({ store, id, report, options }: Running, stopper: Stopper)
     telling.catch((error: unknown) => stopper.controller.abort(error));
   };
   // This process takes every task, so it has all labels.
-  const labels = [...(await settlements.skip())];
+  const labels = [...(tasks === undefined ? await settlements.skip() : new Set(tasks.flatMap((task) => task.labels)))];
   using _ = showing({ store, id, report });
   const { jobs = 1, keep, publishCommand, noSandbox } = options;
-  const work = {
+  const { exit } = await workOnTasks({
     store,
     batch: id,
     jobs,
@@ -99,8 +107,7 @@ async function workOn({ store, id, report, options }: Running, stopper: Stopper)
     noSandbox,
     stopper,
     note,
-  };
-  const { exit } = await workOnTasks(work);
+  });
   await telling;
   for await (const end of settlements.fresh()) await report.event(end);
   return exit;
@@ -109,7 +116,7 @@ async function workOn({ store, id, report, options }: Running, stopper: Stopper)
 const betweenShowsMs = 1_000;
 
 /** Keeps the line on a terminal up to date. A store that was away is not asked once for each second of that. */
-function showing({ store, id, report }: Omit<Running, "options">): Disposable {
+function showing({ store, id, report }: Omit<Running, "options" | "tasks">): Disposable {
   const over = new AbortController();
   const show = async () => {
     while (!over.signal.aborted) {
