@@ -3,7 +3,7 @@ import { exitByCode, KodaError } from "../lib/errors.ts";
 import { counted } from "../lib/counted.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
 import type { BatchOverview } from "../lib/fleet/store/overview.ts";
-import { beginResults, writeResults } from "../lib/fleet/results/directory.ts";
+import { beginResults, writeResults } from "../lib/fleet/results/write.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
 import type { BatchChange, FleetStore } from "../lib/fleet/store.ts";
 import type { FleetTask } from "../lib/fleet/task.ts";

@@ -6,7 +6,7 @@ import { htmlResults } from "../../lib/fleet/formats/html.ts";
 import { jsonlResults } from "../../lib/fleet/formats/jsonl.ts";
 import { junitResults } from "../../lib/fleet/formats/junit.ts";
 import { swebenchResults } from "../../lib/fleet/formats/swebench.ts";
-import { writePatches } from "../../lib/fleet/results/directory.ts";
+import { writePatches } from "../../lib/fleet/results/write.ts";
 import type { ResultWriter } from "../../lib/fleet/results/resultset.ts";
 import { resultRowSchema } from "../../lib/fleet/results/row.ts";
 import { taskStates } from "../../lib/fleet/store.ts";

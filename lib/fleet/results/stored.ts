@@ -1,10 +1,11 @@
 import { realpathSync } from "node:fs";
 import { HeldDirectory } from "../../files/held.ts";
 import type { FleetStore } from "../store.ts";
-import { readRows, writeRows } from "./directory.ts";
+import { readRows } from "./directory.ts";
 import type { ResultSet } from "./resultset.ts";
 import { type ResultRow, rowOf } from "./row.ts";
 import { addToTally, emptyTally } from "./tally.ts";
+import { writeRows } from "./write.ts";
 
 type Results = Pick<FleetStore, "results" | "patch">;
 
