@@ -86,9 +86,12 @@ function isProviders({ exit, kind, error }: AttemptEnd): boolean {
 
 const shortestPauseMs = 1000;
 
+/** A provider may be wrong by a year. Then another task of the group asks, which has a retry left. */
+const longestPauseMs = 60 * 60_000;
+
 /** Of all batches: the provider refuses them all. */
 async function pauseGroup(rows: Rows, group: string, retryAt: number | undefined): Promise<void> {
-  const until = retryAt ?? Date.now() + shortestPauseMs;
+  const until = Math.min(retryAt ?? Date.now() + shortestPauseMs, Date.now() + longestPauseMs);
   await rows.all(
     `INSERT INTO batch_group (name, paused_until) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
      SET paused_until = CASE WHEN batch_group.paused_until < $2 THEN $2 ELSE batch_group.paused_until END`,
