@@ -123,6 +123,8 @@ export interface FleetStore extends AsyncDisposable {
 
   /** A task for this worker, of one batch or of any. Settles those on the way that have killed two workers. */
   claim(worker: WorkerIdentity, batch?: string): Promise<TaskClaim | Idle>;
+  /** Labels of tasks in the queue that this worker does not have. */
+  missingLabels(worker: WorkerIdentity, batch?: string): Promise<readonly string[]>;
   /** Says that the worker lives and what its attempts have spent. */
   keep(worker: WorkerIdentity, running: ReadonlyMap<TaskClaim, Spending>): Promise<ReadonlyMap<TaskClaim, Standing>>;
   /** More of the batch's budget for an attempt that has spent its grant; undefined when there is none. */

@@ -307,6 +307,8 @@ export function describeFleetStore(
       expect((await claimed(batch, worker(["big"]))).task.key).toBe("c");
       expect((await claimed(batch, worker(["gpu"]))).task.key).toBe("b");
       expect(await store.claim(worker(["gpu"]), batch)).toEqual({ isOver: false });
+      expect(await store.missingLabels(worker(["gpu"]), batch)).toEqual(["big"]);
+      expect(await store.missingLabels(worker())).toContain("gpu");
       expect((await claimed(batch, worker(["big", "gpu", "x"]))).task.key).toBe("a");
     });
 
