@@ -73,11 +73,12 @@ export type Idle = { isOver: boolean };
 
 /**
  * How an attempt ended. `fault`: the machine's, which costs the task nothing. `stopped`: the worker had to end, or the
- * batch was cancelled. `budget`: its grant is spent and there is no more.
+ * batch was cancelled. `budget`: its grant is spent and there is no more. `wait`: a git server or a directory that was
+ * not available, for which no other task has to wait.
  */
 export type AttemptEnd = {
   exit: number;
-  kind: "exit" | "fault" | "stopped" | "budget";
+  kind: "exit" | "fault" | "stopped" | "budget" | "wait";
   error?: { code: string; message: string };
   /** The provider is to be left alone until then. */
   retryAt?: number;

@@ -4,7 +4,7 @@ import { binary } from "../support/koda.ts";
 import { makePlace } from "../support/place.ts";
 
 for (const [name, end, judged] of [
-  ["a directory that another run has is waited for", { exit: 7, code: "busy" }, { exit: 9, kind: "exit" }],
+  ["a directory that another run has is waited for", { exit: 7, code: "busy" }, { exit: 9, kind: "wait" }],
   [
     "a sandbox that works elsewhere is no fault of the machine",
     { exit: 7, code: "sandbox" },

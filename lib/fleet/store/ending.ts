@@ -26,7 +26,7 @@ export async function endAttempt(
       await noteEnd({ rows, queue, batch }, claim, { end, kind: "superseded" });
       return { kind: "superseded" };
     }
-    if (isProviders(end)) await pauseGroup(rows, claim.task.group, end.retryAt);
+    if (end.kind === "exit" && end.exit === unavailableExit) await pauseGroup(rows, claim.task.group, end.retryAt);
     const { failures } = row;
     const verdict = verdictOn(end, {
       failures,
@@ -77,11 +77,6 @@ async function noteEnd(
   const { spent, exit, error } = end;
   const closing = { kind, spent, exit, endedAt: Date.now(), error: encodeFailure(error) };
   await closeAttempt(rows, { batch, key: task.key, attempt }, closing);
-}
-
-/** The group waits with it. A git server that cannot be reached is no provider, nor is a directory that is taken. */
-function isProviders({ exit, kind, error }: AttemptEnd): boolean {
-  return exit === unavailableExit && kind === "exit" && error?.code !== "unreachable" && error?.code !== "busy";
 }
 
 const shortestPauseMs = 1000;

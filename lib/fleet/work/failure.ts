@@ -12,7 +12,7 @@ export const failures = {
   git: { exit: 7, kind: "fault" },
   disk: { exit: 10, kind: "fault" },
   repository: { exit: 1, kind: "exit" },
-  unreachable: { exit: 9, kind: "exit" },
+  unreachable: { exit: 9, kind: "wait" },
   publish: { exit: 3, kind: "exit" },
   patch: { exit: 3, kind: "exit" },
   usage: { exit: 2, kind: "exit" },

@@ -1,6 +1,7 @@
 import { exitByCode } from "../../errors.ts";
 import { isDiskFull } from "../../files/space.ts";
 import { failures, kindOfExit } from "./failure.ts";
+import type { AttemptEnd } from "../store.ts";
 import { sandboxOn } from "./machinesandbox.ts";
 
 type RunOnMachine = {
@@ -20,7 +21,7 @@ type RunEnd = { exit: number; error?: { code: string; message: string } | undefi
 export async function judgeEnd(
   { exit, error }: RunEnd,
   machine: RunOnMachine,
-): Promise<{ exit: number; kind: "exit" | "fault"; code: string | undefined }> {
+): Promise<{ exit: number; kind: AttemptEnd["kind"]; code: string | undefined }> {
   const code = error?.code;
   // Another run has the same directory, and will end.
   if (code === "busy") return { ...failures.unreachable, code };
