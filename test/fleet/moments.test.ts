@@ -112,6 +112,19 @@ describe.skipIf(missingPostgres !== undefined)(`in PostgreSQL${why}`, () => {
       expect((await claimed(two.own, batch)).grant.tokens).toBe(50);
     });
 
+  test.concurrent("two workers keep to the budget that their batch gets while they look for a task", async () => {
+    await using two = await twoRemote(await server.create());
+    const batch = await submit(two.own, [task("a", { maxTokens: 10 }), task("b", { maxTokens: 10 })]);
+    two.moments.once(/paused_until >/, async () => {
+      await two.other.amend(batch, { maxTokens: 10 });
+      two.moments.once(/SET state = 'running'/, () => claimed(two.other, batch));
+    });
+    await two.own.claim(worker(), batch);
+    two.moments.at = () => undefined;
+    await two.own.claim(worker(), batch);
+    expect((await two.own.overview(batch)).reserved.tokens).toBe(10);
+  });
+
   test.concurrent("a task that is released while it is retried waits for what is still to do", async () => {
     await using two = await twoRemote(await server.create());
     const list = [task("a"), task("c"), task("b", { after: ["a", "c"] })];
