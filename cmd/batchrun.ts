@@ -18,13 +18,14 @@ import { summaryLines } from "./batchsummary.ts";
 import { batchEnd, BatchReport } from "./batchreport.ts";
 import { workOnTasks } from "./fleetworker.ts";
 import type { CommandOptions } from "./options.ts";
+import { hasNoModel, openModelCheck } from "./taskmodels.ts";
 import type { Stopper } from "./signals.ts";
 
 type RunOptions = CommandOptions<"batch run">;
 
 /** `koda batch run`: a list to its end, in this process and those that it starts. */
 export async function runBatch(options: RunOptions, stopper: Stopper): Promise<number> {
-  const list = options.resume === undefined ? await checkedList(options, stopper.controller.signal) : undefined;
+  const list = options.resume === undefined ? await listToRun(options, stopper.controller.signal) : undefined;
   await using store = await openBatchStore(options, "worker");
   const id = await begin(store, list, options);
   const report = await BatchReport.open({ json: options.json, pipe: "tabs" }, stopper.controller);
@@ -40,6 +41,14 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
   await report.finish();
   // A stdout that failed at the very end counts too.
   return exitOf(overview, worked, stopper);
+}
+
+/** Its tasks all run here. */
+async function listToRun(options: RunOptions, signal: AbortSignal): Promise<SubmittedList> {
+  const checkModel = openModelCheck();
+  const list = await checkedList(options, signal, checkModel);
+  if (list.tasks.some(hasNoModel)) await checkModel({});
+  return list;
 }
 
 /** The id of the batch. Nothing is submitted when its results could not be written. */

@@ -21,8 +21,12 @@ export async function submitTasks(options: SubmitOptions, stopper: Stopper): Pro
 }
 
 /** The tasks, when there is nothing wrong with any of them. */
-export async function checkedList(options: SubmitOptions, signal: AbortSignal): Promise<SubmittedList> {
-  const list = await readList(options, signal);
+export async function checkedList(
+  options: SubmitOptions,
+  signal: AbortSignal,
+  check?: Parameters<typeof readList>[2],
+): Promise<SubmittedList> {
+  const list = await readList(options, signal, check);
   const limited =
     options.maxCost === undefined ? list.tasks.filter(({ maxCost }) => maxCost !== undefined) : list.tasks;
   if (limited.length > 0) await (await import("./batchprices.ts")).assertPrices(limited);

@@ -35,7 +35,8 @@ async function follow({ store, id, report, signal, options }: Watching): Promise
     const counts = JSON.stringify([overview.counts, overview.submittedAt]);
     // A person sees the sums, and what goes wrong from now on.
     if (seen === "" && report.isForPeople) await settlements.skip();
-    if (counts !== seen)
+    // The sums may be as before although a task has been retried meanwhile.
+    if (counts !== seen || isSettled(overview))
       for await (const end of settlements.fresh())
         if (!report.isForPeople || end.outcome !== "done") await report.event(end);
     seen = counts;

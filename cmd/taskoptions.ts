@@ -8,7 +8,7 @@ import { shownJson } from "../lib/fleet/list/listerrors.ts";
 import { nearest } from "../lib/nearest.ts";
 import { helpRequested, parseArguments } from "./arguments.ts";
 import { runFlags, taskFlags, type Flag, type Flags } from "./flags.ts";
-import { propertyOf } from "./options.ts";
+import { type ExecOptions, propertyOf } from "./options.ts";
 import { readAnswerSchema } from "./schema.ts";
 
 /** The texts of a flag's values; none for a switch. */
@@ -20,6 +20,8 @@ type OptionReading = {
   /** Of the list, where paths of its options start. */
   directory: string;
   noSandbox: boolean;
+  /** Throws a KodaError for options that this machine cannot carry out, where it has to. */
+  check?: ((options: ExecOptions) => Promise<void>) | undefined;
 };
 
 const flags: Flags = taskFlags;
@@ -28,16 +30,17 @@ const flags: Flags = taskFlags;
  * Reads the options of tasks: flags of `koda exec` by their names. What a task has of its own wins over the defaults,
  * and all together have to be what `koda exec` takes.
  */
-export function openTaskOptions({ defaults, directory, noSandbox }: OptionReading) {
+export function openTaskOptions({ defaults, directory, ...reading }: OptionReading) {
   const known = new Map<string, Promise<TaskOptions | { problems: readonly string[] }>>();
   const read = async (own: JsonRecord) => {
     const { given, removed, problems } = ownFlags(own, directory);
     if (problems.length > 0) return { problems };
     const all = [...new Map([...defaults, ...given])];
-    return await optionsOf(
-      all.filter(([name]) => !removed.includes(name)),
-      noSandbox,
-    );
+    const kept = all.filter(([name]) => !removed.includes(name));
+    const found = await optionsOf(kept, reading);
+    // Without options of its own they are those of the command line.
+    if (!("problems" in found) || Object.keys(own).length === 0) return found;
+    return { problems: found.problems.map((problem) => `"options": ${problem}`) };
   };
   // Most tasks of a list have the same ones.
   return (own: JsonRecord) => {
@@ -129,23 +132,25 @@ type FlagTexts = readonly [name: string, texts: readonly string[]];
 
 async function optionsOf(
   given: readonly FlagTexts[],
-  noSandbox: boolean,
+  { noSandbox, check }: Pick<OptionReading, "noSandbox" | "check">,
 ): Promise<TaskOptions | { problems: readonly string[] }> {
   try {
     const parsed = parseArguments("exec", [...given.flatMap(wordsOf), ...(noSandbox ? ["--no-sandbox"] : [])]);
     if (parsed === helpRequested) return { problems: [] };
     const { outputSchema, maxCost, maxTokens, model, net = "allowlist", allowNet: allow, denyNet: deny } = parsed;
     parseRules({ mode: net, allow, deny });
+    if (model !== undefined) await check?.(parsed);
     return {
       args: given.filter(([name]) => !notPassed.includes(name)).flatMap(wordsOf),
-      provider: model?.includes("/") ? model.slice(0, model.indexOf("/")) : undefined,
+      // A model of one's own server may be a path.
+      provider: /^([^/]+)\//.exec(model ?? "")?.[1],
       ...(outputSchema !== undefined && { schema: await schemaOf(outputSchema) }),
       ...(maxCost !== undefined && { maxCost }),
       ...(maxTokens !== undefined && { maxTokens }),
     };
   } catch (error) {
     if (!(error instanceof KodaError)) throw error;
-    return { problems: [`"options": ${error.message.replace(/\nSee koda .*$/s, "")}`] };
+    return { problems: [error.message.replace(/\nSee koda .*$/s, "").replaceAll("\n", ". ")] };
   }
 }
 

@@ -58,7 +58,10 @@ export const shellCommand: ArgumentType<string> = {
 
 export const program: ArgumentType<string> = { ...text("CMD"), expected: "a program", completes: "program" };
 
-export const model: ArgumentType<string> = { ...text("NAME"), completes: "models" };
+export const model: ArgumentType<string> = {
+  ...matching("NAME", /^(?!\s).*[^\s/]$/s, "a name, as in openai/gpt-5"),
+  completes: "models",
+};
 export const agent: ArgumentType<string> = { ...text("NAME"), completes: "agents" };
 export const provider: ArgumentType<string> = { ...text("PROVIDER"), completes: "providers" };
 export const tool: ArgumentType<string> = { ...text("NAME"), completes: "tools" };

@@ -73,11 +73,12 @@ export type Idle = { isOver: boolean };
 
 /**
  * How an attempt ended. `fault`: the machine's, which costs the task nothing. `stopped`: the worker had to end, or the
- * batch was cancelled. `budget`: its grant is spent and there is no more.
+ * batch was cancelled. `budget`: its grant is spent and there is no more. `wait`: a git server or a directory that was
+ * not available, for which no other task has to wait.
  */
 export type AttemptEnd = {
   exit: number;
-  kind: "exit" | "fault" | "stopped" | "budget";
+  kind: "exit" | "fault" | "stopped" | "budget" | "wait";
   error?: { code: string; message: string };
   /** The provider is to be left alone until then. */
   retryAt?: number;
@@ -123,6 +124,8 @@ export interface FleetStore extends AsyncDisposable {
 
   /** A task for this worker, of one batch or of any. Settles those on the way that have killed two workers. */
   claim(worker: WorkerIdentity, batch?: string): Promise<TaskClaim | Idle>;
+  /** Labels of tasks in the queue that this worker does not have. */
+  missingLabels(worker: WorkerIdentity, batch?: string): Promise<readonly string[]>;
   /** Says that the worker lives and what its attempts have spent. */
   keep(worker: WorkerIdentity, running: ReadonlyMap<TaskClaim, Spending>): Promise<ReadonlyMap<TaskClaim, Standing>>;
   /** More of the batch's budget for an attempt that has spent its grant; undefined when there is none. */

@@ -41,6 +41,11 @@ export async function resolveModel(choice: ModelChoice, context: ResolveContext)
   return await resolveChosen(await chooseModel(choice, context), context);
 }
 
+/** Throws a KodaError when no provider has a model of this name, as far as that is known without asking any. */
+export async function assertModel(model: string, context: Pick<ResolveContext, "config" | "env">): Promise<void> {
+  await chooseModel({ model }, { ...context, writable: [] });
+}
+
 /** The model of an agent: `provider/model` at that provider's own address, or another model of its parent's. */
 export async function resolveBeside(
   parent: Pick<ResolvedModel, "provider">,

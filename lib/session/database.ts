@@ -187,6 +187,11 @@ export function isForLackOfSpace(error: unknown): boolean {
   return error instanceof KodaError && error.code === "store" && error.message.includes(diskFull);
 }
 
+/** Also of an error that another koda has told of. */
+export function isForLock({ code, message }: { code: string; message: string }): boolean {
+  return code === "store" && message.includes(locked);
+}
+
 /** SQLite reports some failures for lack of space with an error that does not say so. */
 function isDiskFull(path: string): boolean {
   try {
@@ -200,6 +205,7 @@ function isDiskFull(path: string): boolean {
 
 const readOnly = "it is read-only. Make it, the -wal and -shm beside it and their directory writable";
 const diskFull = "the disk is full. Free some space";
+const locked = "another process has kept it locked";
 
 /** SQLite's extended codes (`SQLITE_IOERR_WRITE`) begin with the plain one. */
 const reasons: readonly (readonly [code: string, reason: string])[] = [
@@ -211,7 +217,7 @@ const reasons: readonly (readonly [code: string, reason: string])[] = [
   ["SQLITE_READONLY", readOnly],
   ["SQLITE_FULL", diskFull],
   ["SQLITE_IOERR", "the disk cannot be read or written. Check that it is healthy and has space"],
-  ["SQLITE_BUSY", `another process has kept it locked for ${busyTimeoutMs / 1000} s. Try again when that one is done`],
+  ["SQLITE_BUSY", `${locked} for ${busyTimeoutMs / 1000} s. Try again when that one is done`],
   ["SQLITE_CANTOPEN", "it cannot be opened. Check the permissions of the file and its directory"],
   ["SQLITE_PERM", "permission denied. Check the permissions of the file and its directory"],
   ["EACCES", "permission denied. Check the permissions of the file and its directory"],

@@ -135,6 +135,14 @@ test("a list with a mistake submits nothing", async () => {
   const ran = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a" }, { key: "a" }]);
   expect([ran.exit, ran.stdout]).toEqual([2, ""]);
   expect(ran.stderr).toContain('tasks.jsonl:2: "key" "a": line 1 has it already');
+  const unknown = 'Unknown provider "nosuch" in the model "nosuch/x"';
+  const run = async (...flags: string[]) => await koda(place, ["batch", "run", "tasks.jsonl", ...flags]);
+  place.write("tasks.jsonl", listOf([{ key: "a", options: { model: "demo" } }, { key: "b" }]));
+  const flag = await run("-m", "nosuch/x");
+  expect([flag.exit, flag.stderr]).toEqual([2, expect.stringContaining(`koda: ${unknown}`)]);
+  place.write("tasks.jsonl", listOf([{ key: "a" }, { key: "b", options: { model: "nosuch/x" } }]));
+  const option = await run("-m", "demo");
+  expect([option.exit, option.stderr]).toEqual([2, expect.stringContaining(`tasks.jsonl:2: "options": ${unknown}`)]);
   expect((await koda(place, ["batch", "status", "--json"])).stdout).toBe("[]\n");
 });
 

@@ -4,7 +4,12 @@ import { binary } from "../support/koda.ts";
 import { makePlace } from "../support/place.ts";
 
 for (const [name, end, judged] of [
-  ["a directory that another run has is waited for", { exit: 7, code: "busy" }, { exit: 9, kind: "exit" }],
+  ["a directory that another run has is waited for", { exit: 7, code: "busy" }, { exit: 9, kind: "wait" }],
+  [
+    "so is a database that another process has locked",
+    { exit: 10, code: "store", message: "Cannot use it: another process has kept it locked for 10 s." },
+    { exit: 9, kind: "wait" },
+  ],
   [
     "a sandbox that works elsewhere is no fault of the machine",
     { exit: 7, code: "sandbox" },
@@ -15,6 +20,6 @@ for (const [name, end, judged] of [
   test(name, async () => {
     await using place = makePlace();
     const machine = { program: [binary], env: place.env, state: place.home };
-    const error = { code: end.code, message: "" };
-    expect(await judgeEnd({ exit: end.exit, error }, machine)).toEqual({ ...judged, code: end.code });
+    const error = { message: "", ...end };
+    expect(await judgeEnd({ ...end, error }, machine)).toEqual({ ...judged, code: end.code });
   });

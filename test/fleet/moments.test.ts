@@ -112,6 +112,31 @@ describe.skipIf(missingPostgres !== undefined)(`in PostgreSQL${why}`, () => {
       expect((await claimed(two.own, batch)).grant.tokens).toBe(50);
     });
 
+  test.concurrent("a task is skipped when it is retried while another one that it waits for fails", async () => {
+    await using two = await twoRemote(await server.create());
+    const list = [task("a"), task("b"), task("c", { after: ["a", "b"] })];
+    const batch = await submit(two.own, list, { keepGoing: true });
+    const [a, b] = [await claimed(two.own, batch), await claimed(two.own, batch)];
+    await two.own.end(a, exit(3));
+    const retried = whileCommitting(two, () => two.other.retry(batch, { outcomes: ["failed"], keys: ["a"] }));
+    await two.own.end(b, exit(3));
+    await retried();
+    expect((await two.own.overview(batch)).counts).toMatchObject({ queued: 1, waiting: 0, failed: 1, skipped: 1 });
+  });
+
+  test.concurrent("two workers keep to the budget that their batch gets while they look for a task", async () => {
+    await using two = await twoRemote(await server.create());
+    const batch = await submit(two.own, [task("a", { maxTokens: 10 }), task("b", { maxTokens: 10 })]);
+    two.moments.once(/paused_until >/, async () => {
+      await two.other.amend(batch, { maxTokens: 10 });
+      two.moments.once(/SET state = 'running'/, () => claimed(two.other, batch));
+    });
+    await two.own.claim(worker(), batch);
+    two.moments.at = () => undefined;
+    await two.own.claim(worker(), batch);
+    expect((await two.own.overview(batch)).reserved.tokens).toBe(10);
+  });
+
   test.concurrent("a task that is released while it is retried waits for what is still to do", async () => {
     await using two = await twoRemote(await server.create());
     const list = [task("a"), task("c"), task("b", { after: ["a", "c"] })];

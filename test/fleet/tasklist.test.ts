@@ -119,6 +119,7 @@ describe("a broken line is named", () => {
       row({ options: { "max-turns": "many" } }),
       '"options": --max-turns "many": expected a positive integer',
     ],
+    ["a model without a name", row({ options: { model: "openai/" } }), '"options": --model "openai/": expected a name'],
     ["a bad switch", row({ options: { "allow-git": "yes" } }), '"options.allow-git" "yes": expected true or false'],
     ["a bad choice", row({ options: { mode: "atuo" } }), '--mode "atuo": expected', '(did you mean "auto"?)'],
     ["a URL for a host", row({ options: { "allow-net": ["http://a/"] } }), '"http://a/" is not a host pattern'],
@@ -195,6 +196,11 @@ test("prompt and schema are read relative to the list", async () => {
   expect(tasks[0]).toMatchObject({ prompt: "from a file", schema: { type: "object" }, args: [] });
 });
 
+test("a model without a provider, which may be a path, names no group", async () => {
+  const text = `${row({ options: { model: "/models/a" } })}\n${row({ key: "b", options: { model: "openai/a" } })}`;
+  expect((await read(text)).tasks.map(({ group }) => group)).toEqual(["default", "openai"]);
+});
+
 test("a chain of 10,000 rows is no circle", async () => {
   const rows = Array.from({ length: 10_000 }, (_, at) =>
     row({ key: `task-${at}`, after: at === 0 ? [] : [`task-${at - 1}`], options: { "max-turns": 5 } }),
@@ -237,7 +243,7 @@ const repositories = (lines: readonly string[], branch?: string) =>
     defaults: "",
     prompt: "do it",
     branch,
-    options: openTaskOptions({ defaults: new Map(), directory: "/lists", noSandbox: false }),
+    shared: { args: [], provider: undefined },
   });
 
 test("repositories make a task each, with keys of their own", async () => {

@@ -420,3 +420,16 @@ test("one run is settled with the code that its exec has said, and keeps its tre
   expect(readFileSync(join(tree, "a.txt"), "utf8")).toBe("1\n");
   expect((await resultsOf(store, batch)).a?.result?.resume).toContain(`--cd ${tree}`);
 });
+
+test("a worker says what it waits for when only tasks with other labels are left", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  await submit(store, [taskOf(server, { key: "a", labels: ["gpu"] })]);
+  const why = "some tasks need labels that this worker does not have: gpu";
+  const { end } = await workAt(place, store, { drainAfterMs: 0 });
+  expect(end).toEqual({ why: `there was nothing to do: ${why}`, exit: 0 });
+  const stop = new AbortController();
+  const { events } = await workAt(place, store, { once: true, signal: stop.signal, onEvent: () => stop.abort() });
+  expect(events[0]).toMatchObject({ type: "worker.note", message: `Waiting: ${why}` });
+});

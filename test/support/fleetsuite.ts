@@ -98,12 +98,23 @@ export function describeFleetStore(
     test("exit 9 waits for the time that the provider names, and its group waits in all batches", async () => {
       const group = newBatchId();
       const [one, two] = [await submit([task("a", { group })]), await submit([task("b", { group }), task("c")])];
-      const notBefore = Date.now() + 3_600_000;
+      const notBefore = Date.now() + 3_000_000;
       const end = { ...exit(9), retryAt: notBefore };
       expect(await store.end(await claimed(one), end)).toEqual({ kind: "retried", notBefore });
       expect(await store.claim(worker(), one)).toEqual({ isOver: false });
       expect((await claimed(two)).task.key).toBe("c");
       expect((await store.overview(two)).paused).toContainEqual({ group, until: notBefore });
+    });
+
+    test("a provider that asks to wait for a year keeps its group waiting for an hour, and the task for a day", async () => {
+      const group = newBatchId();
+      const batch = await submit([task("a", { group })]);
+      const hour = 3_600_000;
+      const settled = await store.end(await claimed(batch), { ...exit(9), retryAt: Date.now() + 9_000 * hour });
+      const inHours = (moment = 0) => Math.round((moment - Date.now()) / hour);
+      expect(settled.kind === "retried" && inHours(settled.notBefore)).toBe(24);
+      const { paused } = await store.overview(batch);
+      expect(inHours(paused.find((each) => each.group === group)?.until)).toBe(1);
     });
 
     test("a provider that stays unavailable makes a task poison when its retries are used up", async () => {
@@ -296,6 +307,8 @@ export function describeFleetStore(
       expect((await claimed(batch, worker(["big"]))).task.key).toBe("c");
       expect((await claimed(batch, worker(["gpu"]))).task.key).toBe("b");
       expect(await store.claim(worker(["gpu"]), batch)).toEqual({ isOver: false });
+      expect(await store.missingLabels(worker(["gpu"]), batch)).toEqual(["big"]);
+      expect(await store.missingLabels(worker())).toContain("gpu");
       expect((await claimed(batch, worker(["big", "gpu", "x"]))).task.key).toBe("a");
     });
 

@@ -3,14 +3,16 @@ import { checkBranches } from "./branches.ts";
 import { ListErrors, shownJson } from "./listerrors.ts";
 import { listLines } from "./lines.ts";
 import { isRevision, repositoryOf } from "./gitnames.ts";
-import type { RowReading } from "./row.ts";
+import type { RowReading, TaskOptions } from "./row.ts";
 import { KodaError } from "../../errors.ts";
 import type { FleetTask } from "../task.ts";
 
 type ListedRepository = { line: number; repo: string; ref?: string; written: string };
 
-type RepositoryList = Pick<RowReading, "directory" | "options"> & {
+type RepositoryList = Pick<RowReading, "directory"> & {
   name: string;
+  /** The options of all tasks. */
+  shared: TaskOptions;
   defaults: string;
   prompt: string;
   /** The branch that each task publishes. */
@@ -19,11 +21,9 @@ type RepositoryList = Pick<RowReading, "directory" | "options"> & {
 
 /** One prompt for many repositories: a line is a URL or a path, then a ref if it is not the default branch. */
 export async function readRepositoryList(bytes: Uint8Array, reading: RepositoryList): Promise<TaskList> {
-  const { name, defaults, prompt, branch, options } = reading;
+  const { name, defaults, prompt, branch, shared } = reading;
   const repositories = repositoriesOf(bytes, reading);
   if (repositories.length === 0) throw new KodaError("usage", `There is no repository in ${name}: expected one a line`);
-  const shared = await options({});
-  if ("problems" in shared) throw new KodaError("usage", shared.problems.join("\n"));
   const { provider, ...flags } = shared;
   const keys = keysOf(repositories);
   const rest = { ...flags, after: [], group: provider ?? "default", labels: [], ...publishing(branch) };

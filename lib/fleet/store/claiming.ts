@@ -43,6 +43,8 @@ async function lookOnce({ database, queue, worker, paused }: Claiming, found: Ba
       if (taken === undefined) return undefined;
       // Not before: a task that is in the queue since the batch goes on must not be taken for one of a closed batch.
       const batch = await readBatch(rows, found.id);
+      // Its budget came meanwhile, for which attempts wait for each other.
+      if (isLimited(batch.settings) && !isLimited(found.settings)) throw new NotNow();
       const row = await readTask(rows, batch.id, taken.key);
       const isNext = row?.state === "queued" && batch.state === "open";
       if (isNext && row.problem === undefined) {

@@ -5,11 +5,14 @@ import { allInParts, placesFrom } from "./rows.ts";
 
 const dependentsOf = "SELECT key FROM batch_need WHERE batch = $1 AND needed";
 
-/** Starts the tasks that wait for this one alone. */
-export async function releaseDependents({ rows, queue, batch }: Settling, key: string): Promise<void> {
-  // A retry counts what each task waits for: it has to be over, or to begin when this task is seen to be done.
+/** A retry counts what each task waits for: it has to be over, or to begin when this task is seen to be settled. */
+export async function lockDependents({ rows, batch }: Settling, key: string): Promise<void> {
   const lock = `UPDATE batch SET finished = finished WHERE id = $1 AND EXISTS (${dependentsOf} = $2)`;
   await rows.all(lock, [batch.id, key]);
+}
+
+/** Starts the tasks that wait for this one alone. */
+export async function releaseDependents({ rows, queue, batch }: Settling, key: string): Promise<void> {
   const released = await rows.all<{ key: string; needs: number; task: string }>(
     `UPDATE batch_task SET needs = needs - 1 WHERE batch = $1 AND state = 'waiting' AND key IN (${dependentsOf} = $2)
      RETURNING key, needs, task`,

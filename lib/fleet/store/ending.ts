@@ -26,7 +26,7 @@ export async function endAttempt(
       await noteEnd({ rows, queue, batch }, claim, { end, kind: "superseded" });
       return { kind: "superseded" };
     }
-    if (isProviders(end)) await pauseGroup(rows, claim.task.group, end.retryAt);
+    if (end.kind === "exit" && end.exit === unavailableExit) await pauseGroup(rows, claim.task.group, end.retryAt);
     const { failures } = row;
     const verdict = verdictOn(end, {
       failures,
@@ -79,16 +79,14 @@ async function noteEnd(
   await closeAttempt(rows, { batch, key: task.key, attempt }, closing);
 }
 
-/** The group waits with it. A git server that cannot be reached is no provider, nor is a directory that is taken. */
-function isProviders({ exit, kind, error }: AttemptEnd): boolean {
-  return exit === unavailableExit && kind === "exit" && error?.code !== "unreachable" && error?.code !== "busy";
-}
-
 const shortestPauseMs = 1000;
+
+/** A provider may be wrong by a year. Then another task of the group asks, which has a retry left. */
+const longestPauseMs = 60 * 60_000;
 
 /** Of all batches: the provider refuses them all. */
 async function pauseGroup(rows: Rows, group: string, retryAt: number | undefined): Promise<void> {
-  const until = retryAt ?? Date.now() + shortestPauseMs;
+  const until = Math.min(retryAt ?? Date.now() + shortestPauseMs, Date.now() + longestPauseMs);
   await rows.all(
     `INSERT INTO batch_group (name, paused_until) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
      SET paused_until = CASE WHEN batch_group.paused_until < $2 THEN $2 ELSE batch_group.paused_until END`,

@@ -48,17 +48,20 @@ export async function readOverview(rows: Rows, batch: BatchRow): Promise<BatchOv
     ...(await readSpending(rows, id)),
     workers: await readWorkers(rows, id),
     paused: await pausedGroups(rows),
-    labels: batch.state === "open" && counts.running === 0 && counts.queued > 0 ? await nextLabels(rows, id) : [],
+    labels: batch.state === "open" && counts.running === 0 && counts.queued > 0 ? await queuedLabels(rows, id) : [],
   };
 }
 
 /** Of so many tasks: a batch may have more than are read in a moment. */
 const mostRead = 200;
 
-async function nextLabels(rows: Rows, batch: string): Promise<string[]> {
+/** Of tasks that wait for a worker in an open batch: in this one, or in any. */
+export async function queuedLabels(rows: Rows, batch?: string): Promise<string[]> {
   const stored = await rows.all<{ key: string; task: string }>(
-    `SELECT key, task FROM batch_task WHERE batch = $1 AND state = 'queued' ORDER BY position LIMIT ${mostRead}`,
-    [batch],
+    `SELECT key, task FROM batch_task WHERE state = 'queued'
+       AND batch IN (SELECT id FROM batch WHERE state = 'open' AND id = COALESCE($1, id))
+     ORDER BY position LIMIT ${mostRead}`,
+    [batch ?? null],
   );
   return [...new Set(stored.flatMap((each) => taskIn(each).task.labels))].sort();
 }

@@ -8,7 +8,7 @@ import { first } from "./rows.ts";
 import type { AttemptEnd, BatchState, TaskOutcome } from "../store.ts";
 import { readTask, type TaskEnding, type TaskRow } from "./taskrow.ts";
 import { type Failures, mostLosses } from "./verdict.ts";
-import { releaseDependents, skipDependents } from "./dependents.ts";
+import { lockDependents, releaseDependents, skipDependents } from "./dependents.ts";
 
 type Settlement = { outcome: TaskOutcome; failures: Failures; end?: AttemptEnd };
 
@@ -19,6 +19,7 @@ export async function settle(settling: Settling, key: string, settlement: Settle
   const { outcome } = settlement;
   // A task that has reached a limit can go on from its last checkpoint.
   if (outcome !== "limit") await deleteCheckpoints(rows, batch.id, key);
+  await lockDependents(settling, key);
   if (outcome === "done") await releaseDependents(settling, key);
   else await skipDependents(rows, batch, [key]);
   if (outcome === "failed" && !batch.settings.keepGoing) await closeBatch(settling, "halted");

@@ -6,7 +6,7 @@ import { claimFrom } from "./claiming.ts";
 import type { FleetDatabase, Rows } from "./database.ts";
 import { endAttempt, pausedGroups } from "./ending.ts";
 import { recordHeartbeat, noteWorker } from "./heartbeat.ts";
-import { type BatchOverview, readOverview } from "./overview.ts";
+import { type BatchOverview, queuedLabels, readOverview } from "./overview.ts";
 import type { TaskQueue } from "./queue.ts";
 import { cancelBatch, retryTasks } from "./requeue.ts";
 import { readResults } from "./results.ts";
@@ -57,6 +57,10 @@ export class SqlStore implements FleetStore {
       await closeWhenOver(database, this.#queue, each.id);
     }
     return { isOver: (await this.#liveOnes(batch)).length === 0 };
+  }
+
+  async missingLabels({ labels }: WorkerIdentity, batch?: string): Promise<readonly string[]> {
+    return (await queuedLabels(this.#database, batch)).filter((label) => !labels.includes(label));
   }
 
   async #liveOnes(batch: string | undefined): Promise<BatchRow[]> {

@@ -27,6 +27,9 @@ const mostErrors = 1;
 const firstPauseMs = 30_000;
 const longestPauseMs = 30 * 60_000;
 
+/** Limits of a day are usual, and a task has few retries; one that is longer may be a mistake. */
+const longestWaitMs = 24 * 60 * 60_000;
+
 /** The fate of a task whose attempt has ended. */
 export function verdictOn(end: AttemptEnd, circumstances: Circumstances): TaskVerdict {
   const { isCancelled, mayGetMore } = circumstances;
@@ -46,7 +49,7 @@ function verdictOnExit({ exit, retryAt }: AttemptEnd, { failures, retries, now }
       : settle("poison");
   if (failures.retries >= retries) return settle("poison");
   const pauseMs = Math.min(firstPauseMs * 2 ** failures.retries, longestPauseMs);
-  const notBefore = Math.max(retryAt ?? 0, now + pauseMs);
+  const notBefore = Math.max(Math.min(retryAt ?? 0, now + longestWaitMs), now + pauseMs);
   return { kind: "retry", notBefore, failures: { ...failures, retries: failures.retries + 1 }, resumes: true };
 }
 

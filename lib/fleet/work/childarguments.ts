@@ -42,11 +42,12 @@ export function argumentsFor(line: ChildCommand): string[] {
 /** Commands see no tree of another task, no repository that these come from, and no note of koda's on them. */
 function hidingOthers({ tree: { root, isInPlace }, batches }: ChildCommand): string[] {
   const hidden = unlessRefused(() => realpathSync(batches));
-  // A comma would make several paths of one.
-  if (hidden === undefined || `${hidden}${root}`.includes(",")) return [];
+  if (hidden === undefined) return [];
   // Not all of the machine's own directory may be open, and Landlock hides nothing in one that may be written.
-  if (isInPlace) return isBelow(root, hidden) || isBelow(hidden, root) ? [] : [`--deny-read=${hidden}`];
-  return [`--deny-read=${hidden}`, `--allow-read=${root}`];
+  if (isInPlace && (isBelow(root, hidden) || isBelow(hidden, root))) return [];
+  const words = [`--deny-read=${hidden}`, ...(isInPlace ? [] : [`--allow-read=${root}`])];
+  // A comma would begin another path.
+  return words.map((word) => word.replaceAll(",", ",,"));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { exitByCode, KodaError, messageOf } from "../../errors.ts";
 import { isLackOfSpace } from "../../files/space.ts";
 import { GitError } from "../../git/program.ts";
-import { isForLackOfSpace } from "../../session/database.ts";
+import { isForLackOfSpace, isForLock } from "../../session/database.ts";
 import type { AttemptEnd } from "../store.ts";
 
 /**
@@ -12,7 +12,7 @@ export const failures = {
   git: { exit: 7, kind: "fault" },
   disk: { exit: 10, kind: "fault" },
   repository: { exit: 1, kind: "exit" },
-  unreachable: { exit: 9, kind: "exit" },
+  unreachable: { exit: 9, kind: "wait" },
   publish: { exit: 3, kind: "exit" },
   patch: { exit: 3, kind: "exit" },
   usage: { exit: 2, kind: "exit" },
@@ -45,7 +45,9 @@ export function endOfFailure(error: unknown): Failed {
     return { ...failures[code], error: { code, message } };
   }
   const code = error instanceof KodaError ? error.code : "internal";
-  return { exit: exitByCode[code], kind: kindOfExit(exitByCode[code]), error: { code, message: traceOf(error) } };
+  const exit = exitByCode[code];
+  const end = isForLock({ code, message: messageOf(error) }) ? failures.unreachable : { exit, kind: kindOfExit(exit) };
+  return { ...end, error: { code, message: traceOf(error) } };
 }
 
 /** The message of a failure; a bug has its stack, which not always has the message. */

@@ -1,6 +1,8 @@
 import { exitByCode } from "../../errors.ts";
 import { isDiskFull } from "../../files/space.ts";
+import { isForLock } from "../../session/database.ts";
 import { failures, kindOfExit } from "./failure.ts";
+import type { AttemptEnd } from "../store.ts";
 import { sandboxOn } from "./machinesandbox.ts";
 
 type RunOnMachine = {
@@ -20,10 +22,10 @@ type RunEnd = { exit: number; error?: { code: string; message: string } | undefi
 export async function judgeEnd(
   { exit, error }: RunEnd,
   machine: RunOnMachine,
-): Promise<{ exit: number; kind: "exit" | "fault"; code: string | undefined }> {
+): Promise<{ exit: number; kind: AttemptEnd["kind"]; code: string | undefined }> {
   const code = error?.code;
-  // Another run has the same directory, and will end.
-  if (code === "busy") return { ...failures.unreachable, code };
+  // Another run has the same directory, or koda's database, and will end.
+  if (code === "busy" || (error !== undefined && isForLock(error))) return { ...failures.unreachable, code };
   // A project may hide what every program needs, and so may the options of a task. Elsewhere nothing does.
   if (exit === exitByCode.sandbox && (await sandboxOn(machine)) !== undefined) return { exit, kind: "exit", code };
   const isUnreadable = exit === exitByCode.output && error?.message.startsWith(patchProblem) === true;

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { KodaError, messageOf } from "../../errors.ts";
 import { GitError } from "../../git/program.ts";
-import { isForLackOfSpace } from "../../session/database.ts";
+import { isForLackOfSpace, isForLock } from "../../session/database.ts";
 import type { LoggedState, LogTransfer } from "../../session/transfer.ts";
 import { type Chain, chainOf } from "./checkpoint.ts";
 import { AttemptFailure } from "./failure.ts";
@@ -103,11 +103,11 @@ async function continueFromStore(chain: Chain, claim: TaskClaim, options: SetupO
   return { tree, how: howAfter[options.logs.state(session)?.turn ?? "none"], stored: chain.to };
 }
 
-/** The checkpoint is of no use here. A full disk is something else. */
+/** The checkpoint is of no use here. A full disk or a database that is locked is something else. */
 function isUnusable(error: unknown): boolean {
   if (error instanceof GitError) return !error.isForLackOfSpace;
   if (error instanceof AttemptFailure) return error.code === "repository";
-  return error instanceof KodaError && error.code === "store" && !isForLackOfSpace(error);
+  return error instanceof KodaError && error.code === "store" && !isForLackOfSpace(error) && !isForLock(error);
 }
 
 /** `<batch>.<key>`, or for a later attempt a name of its own where that is taken. */

@@ -51,6 +51,8 @@ export class FleetWorker {
   readonly #attempts = new Set<Promise<void>>();
   #end: WorkerEnd | undefined;
   #begun = 0;
+  /** Until it begins another task. */
+  #hasSaidWhyIdle = false;
   /** Replaced each time that something may have made another task free. */
   #change = Promise.withResolvers<void>();
 
@@ -101,7 +103,7 @@ export class FleetWorker {
         continue;
       }
       if (this.#held.size > 0) idleSince = performance.now();
-      if (this.#isOver(claim, performance.now() - idleSince)) return;
+      if (await this.#isOver(claim, performance.now() - idleSince)) return;
       await within(idleMs * (0.75 + Math.random() / 2), change);
       idleMs = Math.min(idleMs * 2, longestIdleMs);
     }
@@ -118,13 +120,31 @@ export class FleetWorker {
     else await this.#change.promise;
   }
 
-  #isOver(idle: Idle, idleMs: number): boolean {
-    const { batch, once, drainAfterMs = Infinity } = this.#options;
+  async #isOver({ isOver }: Idle, idleMs: number): Promise<boolean> {
+    const { batch, once, drainAfterMs } = this.#options;
     if (this.#held.size > 0) return false;
-    if (idle.isOver && (batch !== undefined || once === true)) return true;
-    if (idleMs < drainAfterMs) return false;
-    this.#stop({ why: "there was nothing to do", exit: 0 });
+    if (isOver && (batch !== undefined || once === true)) return true;
+    if (drainAfterMs === undefined && !isOver) await this.#sayWhyIdle();
+    if (idleMs < (drainAfterMs ?? Infinity)) return false;
+    const why = await this.#whyIdle();
+    this.#stop({ why: `there was nothing to do${why && `: ${why}`}`, exit: 0 });
     return true;
+  }
+
+  async #sayWhyIdle(): Promise<void> {
+    if (this.#hasSaidWhyIdle) return;
+    this.#hasSaidWhyIdle = true;
+    const { identity, note } = this.#options;
+    const why = await this.#whyIdle();
+    if (why !== "") note({ type: "worker.note", worker: identity.id, message: `Waiting: ${why}` });
+  }
+
+  /** Empty when there is no reason but that nothing is to be done. */
+  async #whyIdle(): Promise<string> {
+    const { store, identity, batch } = this.#options;
+    // The next claim has the same trouble with the store, and says so.
+    const missing = await this.#retry.once(() => store.missingLabels(identity, batch)).catch(() => []);
+    return missing.length === 0 ? "" : `some tasks need labels that this worker does not have: ${missing.join(", ")}`;
   }
 
   async #claim(): Promise<TaskClaim | Idle | undefined> {
@@ -142,6 +162,7 @@ export class FleetWorker {
     // It was on its way when the worker was told to stop.
     if (this.#options.signal.aborted) held.stop.abort(new AttemptStop("leaving"));
     this.#begun++;
+    this.#hasSaidWhyIdle = false;
     const attempt = this.#carryOut(held)
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {

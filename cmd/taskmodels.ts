@@ -1,0 +1,37 @@
+import { homedir } from "node:os";
+import { loadConfig } from "../lib/config/load.ts";
+import { batchesDirectory } from "../lib/config/paths.ts";
+import { assertModel } from "../lib/model/resolve.ts";
+import type { ExecOptions } from "./options.ts";
+
+type ModelOptions = Partial<Pick<ExecOptions, "model" | "baseUrl" | "trustProject">>;
+
+/**
+ * Refuses the model of tasks that this machine carries out when it knows no provider of it: theirs, or that of the
+ * user's own configuration. A project that is trusted may bring providers.
+ */
+export function openModelCheck(): (options: ModelOptions) => Promise<void> {
+  const checked = new Map<string | undefined, Promise<void>>();
+  return async ({ model, baseUrl, trustProject = false }) => {
+    if (baseUrl !== undefined || trustProject) return;
+    const found = checked.get(model) ?? assertKnown(model);
+    checked.set(model, found);
+    await found;
+  };
+}
+
+async function assertKnown(model: string | undefined): Promise<void> {
+  const { env } = process;
+  const user = { env, home: homedir() };
+  const request = { ...user, root: batchesDirectory(user), bare: false, isTrusted: false, sets: [], overrides: {} };
+  const { config } = await loadConfig(request);
+  const chosen = model ?? config.model;
+  if (chosen !== undefined) await assertModel(chosen, { config, env });
+}
+
+const choosesModel = /^--(?:model|agent|base-url|trust-project)(?:=|$)/;
+
+/** A task that has the model of whoever runs it. */
+export function hasNoModel({ args }: { args: readonly string[] }): boolean {
+  return !args.some((arg) => choosesModel.test(arg));
+}
