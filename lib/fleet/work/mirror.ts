@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../../git/program.ts";
@@ -15,6 +15,8 @@ export type Mirror = {
   hash: "sha1" | "sha256";
   /** `main`, when that is what the repository's HEAD says. */
   defaultBranch: string | undefined;
+  /** Its branches and tags, as they were when it was fetched. */
+  refs: readonly (readonly [name: string, id: string])[];
 };
 
 /** A name in the repository, and the commit that it stands for. `branch` when it is one. */
@@ -22,7 +24,8 @@ export type Revision = { commit: string; branch?: string };
 
 type MirrorPlace = { user: UserGit; directory: string; repo: string; signal: AbortSignal };
 
-const headFile = "koda-head";
+/** Comes last: the hash and the default branch, and then the branches and tags. */
+const refsFile = "koda-refs";
 
 /**
  * Opens the mirror, which is fetched by the first who needs it; others wait. All tasks of the batch see the branches as
@@ -33,16 +36,18 @@ export async function openMirror(place: MirrorPlace): Promise<Mirror> {
   if (repo.startsWith("-"))
     throw new AttemptFailure("usage", `Cannot clone "${repo}": expected a URL or a path, which do not begin with "-"`);
   mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
-  if (!existsSync(join(directory, headFile))) {
+  if (!existsSync(join(directory, refsFile))) {
     using _ = await locked(directory, place.signal);
-    if (!existsSync(join(directory, headFile))) await fetchAll(place);
+    if (!existsSync(join(directory, refsFile))) await fetchAll(place);
   }
-  const [hash = "sha1", branch = ""] = (await Bun.file(join(directory, headFile)).text()).split(" ");
+  const [head = "", ...refs] = (await Bun.file(join(directory, refsFile)).text()).trimEnd().split("\n");
+  const [hash = "sha1", branch = ""] = head.split(" ");
   return {
     directory,
     objects: join(directory, "objects"),
     hash: hash === "sha256" ? "sha256" : "sha1",
     defaultBranch: branch === "" ? undefined : branch,
+    refs: refs.map((line) => [line.slice(0, line.lastIndexOf(" ")), line.slice(line.lastIndexOf(" ") + 1)]),
   };
 }
 
@@ -59,7 +64,10 @@ async function fetchAll({ user, directory, repo, signal }: MirrorPlace): Promise
   await runRemote(user, run, ["init", "--quiet", "--bare", `--object-format=${hash}`, "--", directory]);
   const all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
   await runRemote(user, run, ["fetch", ...fetchFlags, "--", repo, ...all]);
-  writeFileSync(join(directory, headFile), `${hash} ${branch}`);
+  const listing = ["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags"];
+  const refs = new TextDecoder().decode(await runGit(inMirror(user, { directory }, signal), listing));
+  writeFileSync(join(directory, `${refsFile}.new`), `${hash} ${branch}\n${refs}`);
+  renameSync(join(directory, `${refsFile}.new`), join(directory, refsFile));
 }
 
 const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc"];
@@ -72,6 +80,8 @@ export async function findRevision(place: MirrorPlace, mirror: Mirror, ref: stri
 
 async function known({ user, signal }: MirrorPlace, mirror: Mirror, name: string): Promise<Revision | undefined> {
   const commitOf = async (full: string) => {
+    const listed = mirror.refs.find(([ref]) => ref === full && ref.startsWith("refs/heads/"));
+    if (listed !== undefined) return listed[1];
     const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${full}^{commit}`];
     const { exitCode, output } = await tryGit(inMirror(user, mirror, signal), args);
     return exitCode === 0 ? new TextDecoder().decode(output).trim() : undefined;
@@ -113,20 +123,8 @@ export function mirrorName(repo: string): string {
   return `${nameOf(repo)}.git`;
 }
 
-function inMirror({ git }: UserGit, { directory }: Mirror, signal: AbortSignal): GitRun {
+function inMirror({ git }: UserGit, { directory }: Pick<Mirror, "directory">, signal: AbortSignal): GitRun {
   return { git, directory, workTree: directory, cwd: directory, signal };
-}
-
-/** The branches and tags of the mirror with their commits, as in a file of packed refs. */
-export async function listRefs(
-  user: UserGit,
-  mirror: Mirror,
-  signal: AbortSignal,
-): Promise<[name: string, id: string][]> {
-  const format = "--format=%(refname) %(objectname)";
-  const listed = await runGit(inMirror(user, mirror, signal), ["for-each-ref", format, "refs/heads", "refs/tags"]);
-  const lines = new TextDecoder().decode(listed).trimEnd().split("\n");
-  return lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), line.slice(line.lastIndexOf(" ") + 1)]);
 }
 
 /** Holds a directory for this process, or waits for the one that has it; the lock ends with its process. */

@@ -83,8 +83,7 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   const user = userGit(env);
   const directory = join(state, basisName);
   const { repo } = task;
-  if (repo === undefined)
-    return await makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
+  if (repo === undefined) return makeBasis({ directory, git: user.git, root, mirror: undefined, commit: undefined });
   const place = { user, directory: mirrorOf(area, repo), repo, signal };
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
@@ -94,7 +93,7 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   await limited(checkoutLimit(what, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
     throw cloneFailure(what, error);
   });
-  return await makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
+  return makeBasis({ directory, git: user.git, root, mirror, commit: revision.commit });
 }
 
 const longestCheckoutMs = 30 * 60_000;
