@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
 import type { FleetEvent } from "../../lib/fleet/events.ts";
@@ -78,4 +78,21 @@ test("what a killed fetch has left in a mirror is no reason to fail for the next
     ["done", 1],
     ["done", 1],
   ]);
+});
+
+test("git runs four times for a task in a clone, and never for one that leaves its directory empty", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "one\n" });
+  const [programs, log] = [join(place.home, "programs"), join(place.home, "log")];
+  mkdirSync(programs);
+  const script = `#!/bin/sh\necho "$GIT_DIR $*" >> ${log}\nexec ${Bun.which("git")} "$@"\n`;
+  writeFileSync(join(programs, "git"), script, { mode: 0o755 });
+  await using server = await startModelServer(() => say("Done."));
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo }), taskOf(server, { key: "b" })]);
+  await workAt(place, store, { batch, env: { PATH: `${programs}:${place.env.PATH}` } });
+  const lines = readFileSync(log, "utf8").trimEnd().split("\n");
+  const own = lines.filter((line) => !/^\S+\/%mirrors\//.test(line));
+  const commands = own.map((line) => /^(?:\S+)(?: -c \S+)* (\S+)/.exec(line)?.[1]);
+  expect(commands).toEqual(["init", "read-tree", "add", "diff-index"]);
 });

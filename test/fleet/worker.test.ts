@@ -36,7 +36,7 @@ test("a signal for the whole process group, which git hears first, is no failure
   const [programs, heard] = [join(place.home, "programs"), join(place.home, "heard")];
   mkdirSync(programs);
   const script = `#!/bin/sh
-case "$*" in *write-tree*) [ -e ${heard} ] || { touch ${heard}; kill -INT $$; } ;; esac
+case "$*" in *diff-index*) [ -e ${heard} ] || { touch ${heard}; kill -INT $$; } ;; esac
 exec ${Bun.which("git")} "$@"
 `;
   writeFileSync(join(programs, "git"), script, { mode: 0o755 });

@@ -1,9 +1,9 @@
-import { constants, linkSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, constants, linkSync, mkdirSync, writeFileSync } from "node:fs";
 import { copyFile, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errnoOf } from "../../errors.ts";
 import { runGit, type GitRun } from "../../git/program.ts";
-import { copyShallow, listRefs, type Mirror, type Revision } from "./mirror.ts";
+import { copyShallow, type Mirror, type Revision } from "./mirror.ts";
 import { type UserGit, withoutPasswords } from "./usergit.ts";
 
 type Clone = {
@@ -29,14 +29,11 @@ export async function cloneInto(clone: Clone, signal: AbortSignal): Promise<void
   await runGit(run, ["init", "--quiet", "--template=", `--object-format=${mirror.hash}`]);
   await shareObjects(clone, join(directory, "objects"), signal);
   copyShallow(mirror, directory);
-  writeFileSync(join(directory, "packed-refs"), await packedRefs(clone, signal));
-  await runGit(run, ["config", "remote.origin.url", withoutPasswords(clone.repo)]);
-  await runGit(run, ["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"]);
-  if (revision.branch === undefined) writeFileSync(join(directory, "HEAD"), `${revision.commit}\n`);
-  else {
-    await runGit(run, ["update-ref", `refs/heads/${revision.branch}`, revision.commit]);
-    await runGit(run, ["symbolic-ref", "HEAD", `refs/heads/${revision.branch}`]);
-  }
+  // Each program takes a few milliseconds for what is a line in a file.
+  writeFileSync(join(directory, "packed-refs"), packedRefs(mirror, revision));
+  appendFileSync(join(directory, "config"), originIn(withoutPasswords(clone.repo)));
+  const { branch, commit } = revision;
+  writeFileSync(join(directory, "HEAD"), branch === undefined ? `${commit}\n` : `ref: refs/heads/${branch}\n`);
   await runGit(run, ["read-tree", "--reset", "-u", revision.commit]);
 }
 
@@ -66,8 +63,17 @@ function isLinked(from: string, to: string): boolean {
   }
 }
 
-async function packedRefs({ user, mirror }: Clone, signal: AbortSignal): Promise<string> {
-  const refs = await listRefs(user, mirror, signal);
-  const lines = refs.map(([name, id]) => `${id} ${name.replace(/^refs\/heads\//, "refs/remotes/origin/")}\n`);
-  return lines.sort((a, b) => (a.slice(a.indexOf(" ")) < b.slice(b.indexOf(" ")) ? -1 : 1)).join("");
+function packedRefs(mirror: Mirror, { branch, commit }: Revision): string {
+  const refs = new Map(mirror.refs);
+  // The mirror's may be older.
+  if (branch !== undefined) refs.set(`refs/heads/${branch}`, commit);
+  const ofOrigin = [...refs].map(([name, id]) => [name.replace(/^refs\/heads\//, "refs/remotes/origin/"), id] as const);
+  const all = branch === undefined ? ofOrigin : [...ofOrigin, [`refs/heads/${branch}`, commit] as const];
+  const sorted = all.toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return sorted.map(([name, id]) => `${id} ${name}\n`).join("");
+}
+
+function originIn(url: string): string {
+  const quoted = url.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll("\n", String.raw`\n`);
+  return `[remote "origin"]\n\turl = "${quoted}"\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`;
 }

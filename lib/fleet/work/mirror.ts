@@ -15,6 +15,8 @@ export type Mirror = {
   hash: "sha1" | "sha256";
   /** `main`, when that is what the repository's HEAD says. */
   defaultBranch: string | undefined;
+  /** Its branches and tags, as they were when it was fetched. */
+  refs: readonly (readonly [name: string, id: string])[];
 };
 
 /** A name in the repository, and the commit that it stands for. `branch` when it is one. */
@@ -22,7 +24,8 @@ export type Revision = { commit: string; branch?: string };
 
 export type MirrorSource = { user: UserGit; directory: string; repo: string; signal: AbortSignal };
 
-const headFile = "koda-head";
+/** Comes last: the hash and the default branch, and then the branches and tags. */
+const refsFile = "koda-refs";
 
 /**
  * Opens the mirror, which is fetched by the first who needs it; others wait. All tasks of the batch see the branches as
@@ -33,16 +36,18 @@ export async function openMirror(source: MirrorSource): Promise<Mirror> {
   if (repo.startsWith("-"))
     throw new AttemptFailure("usage", `Cannot clone "${repo}": expected a URL or a path, which do not begin with "-"`);
   mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
-  if (!existsSync(join(directory, headFile))) {
+  if (!existsSync(join(directory, refsFile))) {
     using _ = await locked(directory, source.signal);
-    if (!existsSync(join(directory, headFile))) await fetchAll(source);
+    if (!existsSync(join(directory, refsFile))) await fetchAll(source);
   }
-  const [hash = "sha1", branch = ""] = (await Bun.file(join(directory, headFile)).text()).split(" ");
+  const [head = "", ...refs] = (await Bun.file(join(directory, refsFile)).text()).trimEnd().split("\n");
+  const [hash = "sha1", branch = ""] = head.split(" ");
   return {
     directory,
     objects: join(directory, "objects"),
     hash: hash === "sha256" ? "sha256" : "sha1",
     defaultBranch: branch === "" ? undefined : branch,
+    refs: refs.map((line) => [line.slice(0, line.lastIndexOf(" ")), line.slice(line.lastIndexOf(" ") + 1)]),
   };
 }
 
@@ -59,9 +64,11 @@ async function fetchAll({ user, directory, repo, signal }: MirrorSource): Promis
   await runRemote(user, run, ["init", "--quiet", "--bare", `--object-format=${hash}`, "--", directory]);
   const all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
   await runRemote(user, run, ["fetch", ...fetchFlags, "--", repo, ...all]);
+  const listing = ["for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags"];
+  const refs = new TextDecoder().decode(await runGit(inMirror(user, { directory }, signal), listing));
   // Whole, or not there: others look for it without the lock.
-  writeFileSync(join(directory, `${headFile}.new`), `${hash} ${branch}`);
-  renameSync(join(directory, `${headFile}.new`), join(directory, headFile));
+  writeFileSync(join(directory, `${refsFile}.new`), `${hash} ${branch}\n${refs}`);
+  renameSync(join(directory, `${refsFile}.new`), join(directory, refsFile));
 }
 
 /** The checkouts of CI are shallow. */
@@ -91,6 +98,8 @@ export async function findRevision(source: MirrorSource, mirror: Mirror, ref: st
 
 async function known({ user, signal }: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
   const commitOf = async (full: string) => {
+    const listed = mirror.refs.find(([ref]) => ref === full && ref.startsWith("refs/heads/"));
+    if (listed !== undefined) return listed[1];
     const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${full}^{commit}`];
     const { exitCode, output } = await tryGit(inMirror(user, mirror, signal), args);
     return exitCode === 0 ? new TextDecoder().decode(output).trim() : undefined;
@@ -149,24 +158,8 @@ export function mirrorName(repo: string): string {
   return `${nameOf(repo)}.git`;
 }
 
-function inMirror({ git }: UserGit, { directory }: Mirror, signal: AbortSignal): GitRun {
+function inMirror({ git }: UserGit, { directory }: Pick<Mirror, "directory">, signal: AbortSignal): GitRun {
   return { git, directory, workTree: directory, cwd: directory, signal };
-}
-
-/** The branches and tags of the mirror with their commits, as in a file of packed refs. */
-export async function listRefs(
-  user: UserGit,
-  mirror: Mirror,
-  signal: AbortSignal,
-): Promise<[name: string, id: string][]> {
-  const format = "--format=%(refname) %(objectname)";
-  const listed = await runGit(inMirror(user, mirror, signal), ["for-each-ref", format, "refs/heads", "refs/tags"]);
-  // A checkout of CI may have a detached HEAD and no branch at all.
-  const lines = new TextDecoder()
-    .decode(listed)
-    .split("\n")
-    .filter((line) => line !== "");
-  return lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), line.slice(line.lastIndexOf(" ") + 1)]);
 }
 
 /** Holds a directory for this process, or waits for the one that has it; the lock ends with its process. */

@@ -1,4 +1,4 @@
-import { realpathSync, renameSync } from "node:fs";
+import { lstatSync, realpathSync, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { HeldDirectory } from "../../files/held.ts";
 /** Removes a directory that commands have filled, if it is there. Links are removed, not followed. */
 export async function removeDirectory(path: string): Promise<void> {
   const parent = unlessRefused(() => realpathSync(dirname(path)));
-  if (parent === undefined) return;
+  if (parent === undefined || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   using above = HeldDirectory.open(parent);
   using top = opened(above, basename(path));
   if (top !== undefined) await flatten(top);

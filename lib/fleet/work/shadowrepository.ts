@@ -1,6 +1,16 @@
-import { copyFileSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
-import { errnoOf } from "../../errors.ts";
+import { errnoOf, unlessRefused } from "../../errors.ts";
 import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
 import { copyShallow, type Mirror } from "./mirror.ts";
@@ -15,8 +25,6 @@ export class ShadowRepository {
   readonly base: string;
   readonly #git: Git;
   readonly #root: string;
-  /** Of the last patch. */
-  #tree: string | undefined;
 
   constructor({ directory, base, git, root }: { directory: string; base: string; git: Git; root: string }) {
     this.directory = directory;
@@ -30,28 +38,18 @@ export class ShadowRepository {
    * AttemptFailure when the store could not take it.
    */
   async patch(signal: AbortSignal): Promise<Uint8Array> {
-    const tree = await this.writeTree(signal);
-    this.#tree = tree;
+    // Of a task that only answers.
+    if (this.base === emptyTree && isEmpty(this.#root)) return new Uint8Array();
+    const run = this.#run(signal);
+    await addAll(run);
     const pieces: Uint8Array[] = [];
     let size = 0;
-    for await (const piece of streamGit(this.#run(signal), [...patchCommand, this.base, tree])) {
+    for await (const piece of streamGit(run, [...patchCommand, this.base])) {
       size += piece.length;
       assertPatchSize(size);
       pieces.push(piece);
     }
     return Buffer.concat(pieces);
-  }
-
-  /** The tree as it is now, as an object of git. */
-  async writeTree(signal: AbortSignal): Promise<string> {
-    const run = this.#run(signal);
-    // Of a git that was killed: there is never more than one at a time.
-    rmSync(join(this.directory, "index.lock"), { force: true });
-    // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
-    const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
-    if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
-      throw gitFailure(run, addCommand, { exitCode, complaint });
-    return textOf(await runGit(run, ["write-tree"]));
   }
 
   /** Changes the tree. Throws GitError when the patch does not fit, and then changes nothing. */
@@ -64,15 +62,33 @@ export class ShadowRepository {
 
   /** Commits what the last patch has, and nothing that has come later. */
   async commit(message: string, author: { name: string; email: string }, signal: AbortSignal): Promise<string> {
-    const tree = this.#tree ?? (await this.writeTree(signal));
+    const run = this.#run(signal);
+    const tree = textOf(await runGit(run, ["write-tree"]));
     const identity = ["-c", `user.name=${author.name}`, "-c", `user.email=${author.email}`];
     const args = [...identity, "commit-tree", tree, "-p", this.base, "-F", "-"];
-    return textOf(await runGit(this.#run(signal), args, message));
+    return textOf(await runGit(run, args, message));
   }
 
   #run(signal: AbortSignal): GitRun {
     return { git: this.#git, directory: this.directory, workTree: this.#root, cwd: this.#root, signal };
   }
+}
+
+/** git knows it without having it. */
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+function isEmpty(directory: string): boolean {
+  return unlessRefused(() => readdirSync(directory))?.length === 0;
+}
+
+/** Brings the index up to date with the tree. */
+async function addAll(run: GitRun): Promise<void> {
+  // Of a git that was killed: there is never more than one at a time.
+  rmSync(join(run.directory, "index.lock"), { force: true });
+  // Beside these git looks at all files. One that cannot be read, or a repository without a commit, is left out.
+  const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
+  if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
+    throw gitFailure(run, addCommand, { exitCode, complaint });
 }
 
 const addCommand = ["add", "--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul"];
@@ -82,6 +98,8 @@ const addCommand = ["add", "--all", "--ignore-errors", "--pathspec-from-file=-",
  * task's own. So submodules stay as they are, unless they are removed. Names are bytes: git knows no encoding.
  */
 async function pathsBesideSubmodules(run: GitRun): Promise<Uint8Array> {
+  const index = unlessRefused(() => readFileSync(join(run.directory, "index")));
+  if (index?.includes(submoduleMode) !== true) return zeroEnded(["."]);
   const listed = Buffer.from(await runGit(run, ["ls-files", "-z", "--stage"])).toString("latin1");
   const names = listed.split("\0").flatMap((line) => /^160000 \w+ \d\t([^]*)$/.exec(line)?.[1] ?? []);
   const root = Buffer.from(`${run.workTree}/`).toString("latin1");
@@ -90,6 +108,9 @@ async function pathsBesideSubmodules(run: GitRun): Promise<Uint8Array> {
   if (gone.length > 0) await runGit(run, ["update-index", "-z", "--force-remove", "--stdin"], zeroEnded(gone));
   return zeroEnded([".", ...left.map((name) => `:(exclude,literal)${name}`)]);
 }
+
+/** As the index has it; other bytes may look like it. */
+const submoduleMode = Buffer.from([0, 0, 0o160000 >> 8, 0]);
 
 function isDirectory(path: Buffer): boolean {
   try {
@@ -112,7 +133,8 @@ export function assertPatchSize(bytes: number): void {
   throw new AttemptFailure("patch", `The changes are larger than ${mostMebibytes} MiB, which is the most: ${advice}`);
 }
 
-const patchCommand = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];
+const diffFlags = ["-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];
+const patchCommand = ["diff-index", "--cached", ...diffFlags];
 
 type NewShadowRepository = {
   directory: string;
@@ -123,8 +145,8 @@ type NewShadowRepository = {
 };
 
 /** For a tree as it was just made: of a commit, or empty. */
-export async function makeShadowRepository(made: NewShadowRepository, signal: AbortSignal): Promise<ShadowRepository> {
-  const { directory, git, root, mirror } = made;
+export function makeShadowRepository(made: NewShadowRepository): ShadowRepository {
+  const { directory, git, root, mirror, commit: base = emptyTree } = made;
   for (const part of ["objects/info", "refs"]) mkdirSync(join(directory, part), { recursive: true });
   writeFileSync(join(directory, "HEAD"), "ref: refs/heads/none\n");
   writeFileSync(join(directory, "config"), mirror?.hash === "sha256" ? longHashes : shortHashes);
@@ -133,8 +155,6 @@ export async function makeShadowRepository(made: NewShadowRepository, signal: Ab
     copyShallow(mirror, directory);
     copyIndex(join(root, ".git", "index"), join(directory, "index"));
   }
-  const run: GitRun = { git, directory, workTree: root, cwd: root, signal };
-  const base = made.commit ?? textOf(await runGit(run, ["mktree"]));
   writeFileSync(join(directory, baseFile), base);
   return new ShadowRepository({ directory, base, git, root });
 }

@@ -99,7 +99,7 @@ async function fill(
   const directory = join(state, shadowName);
   const { repo } = task;
   if (repo === undefined)
-    return await makeShadowRepository({ directory, git: user.git, root, mirror: undefined, commit: undefined }, signal);
+    return makeShadowRepository({ directory, git: user.git, root, mirror: undefined, commit: undefined });
   const source = { user, directory: mirrorOf(batchDirectory, repo), repo, signal };
   const mirror = await openMirror(source);
   const now = await latest(task, { source, mirror });
@@ -111,7 +111,7 @@ async function fill(
   await withGitTimeout(checkoutLimit(what, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
     throw cloneFailure(what, error);
   });
-  return await makeShadowRepository({ directory, git: user.git, root, mirror, commit: revision.commit }, signal);
+  return makeShadowRepository({ directory, git: user.git, root, mirror, commit: revision.commit });
 }
 
 /** The branch of a task that is to see what others have pushed there: it waits for them, or publishes it too. */
