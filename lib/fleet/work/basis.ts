@@ -4,6 +4,7 @@ import { errnoOf } from "../../errors.ts";
 import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
 import type { Mirror } from "./mirror.ts";
+import { keepOwnEntries, type OwnEntries, zeroEnded } from "./ownentries.ts";
 
 /**
  * The state of a work tree that its patch is against: a git directory of koda's own beside it, out of the reach of
@@ -17,6 +18,7 @@ export class Basis {
   readonly #root: string;
   /** Of the last patch. */
   #tree: string | undefined;
+  #own: OwnEntries = new Map();
 
   constructor({ directory, base, git, root }: { directory: string; base: string; git: Git; root: string }) {
     this.directory = directory;
@@ -51,6 +53,7 @@ export class Basis {
     const { exitCode, complaint } = await tryGit(run, addCommand, await pathsBesideSubmodules(run));
     if (exitCode > 1 && !/does not have a commit checked out/.test(complaint))
       throw gitFailure(run, addCommand, { exitCode, complaint });
+    this.#own = await keepOwnEntries(run, this.base, this.#own);
     return textOf(await runGit(run, ["write-tree"]));
   }
 
@@ -97,10 +100,6 @@ function isDirectory(path: Buffer): boolean {
   } catch (error) {
     return errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR";
   }
-}
-
-function zeroEnded(names: readonly string[]): Uint8Array {
-  return Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
 }
 
 const mostMebibytes = 64;
