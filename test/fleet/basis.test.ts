@@ -50,3 +50,11 @@ test("what git converts is in a patch as git has it, with its mode", async () =>
   const second = new TextDecoder().decode(await basis.patch(never));
   expect([second.match(/^diff .*$/gm)?.length, second.match(/^\+b$/gm)?.length]).toEqual([3, 1]);
 });
+
+test("a .gitmodules hides no submodule from a patch", async () => {
+  await using place = makePlace();
+  const basis = await basisOf(place);
+  await run("git init -q sub; git -C sub -c user.name=a -c user.email=a commit -q --allow-empty -m a", place);
+  await run("printf '[submodule \"s\"]\\npath = sub\\nurl = u\\nignore = all\\n' > .gitmodules", place);
+  expect(new TextDecoder().decode(await basis.patch(never))).toContain("diff --git a/sub b/sub\nnew file mode 160000");
+});

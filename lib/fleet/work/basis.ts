@@ -111,7 +111,11 @@ export function assertPatchSize(bytes: number): void {
   throw new AttemptFailure("patch", `The changes are larger than ${mostMebibytes} MiB, which is the most: ${advice}`);
 }
 
-const patchCommand = ["diff-tree", "-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];
+const patchCommand = [
+  ..."diff-tree -p --binary --full-index --no-renames --no-ext-diff --no-textconv".split(" "),
+  // Whatever a .gitmodules says of them: they are in what is published.
+  "--ignore-submodules=none",
+];
 
 type NewBasis = { directory: string; git: Git; root: string; mirror: Mirror | undefined; commit: string | undefined };
 
