@@ -182,9 +182,14 @@ test("a directory of the machine that a task makes unreadable for git fails the 
   expect(attempts?.[0]?.error).toMatchObject({ code: "patch", message: expect.stringContaining("named pipe") });
 });
 
-test.each(["", "lib"])("the commands of a task in directory '%s' see the tree of no other task", async (dir) => {
+test.each([
+  ["", "home"],
+  ["lib", "home"],
+  ["", "a,b"],
+])("the commands of a task in directory '%s' see the tree of no other task, below %s", async (dir, name) => {
   // Commands have a /tmp of their own.
-  await using place = makePlace({}, "/var/tmp");
+  await using usual = makePlace({}, "/var/tmp");
+  const place = { ...usual, home: join(usual.home, name) };
   const repo = makeRepository(place, { "a.txt": "a\n", "lib/b.txt": "b\n" });
   const look = "cd $(git rev-parse --show-toplevel) && ls -A .. && cat a.txt ../other/a.txt ../.koda/a/record.json";
   await using server = await startModelServer([call("Bash", { command: look, description: "Look" }), say("Done.")]);

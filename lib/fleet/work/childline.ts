@@ -42,11 +42,15 @@ export function argumentsFor(line: ChildLine): string[] {
 /** Commands see no tree of another task, no repository that these come from, and no note of koda's on them. */
 function secluding({ place: { root, isOwn }, places }: ChildLine): string[] {
   const hidden = unlessRefused(() => realpathSync(places));
-  // A comma would make several paths of one.
-  if (hidden === undefined || `${hidden}${root}`.includes(",")) return [];
+  if (hidden === undefined) return [];
   // Not all of the machine's own directory may be open, and Landlock hides nothing in one that may be written.
-  if (isOwn) return isBelow(root, hidden) || isBelow(hidden, root) ? [] : [`--deny-read=${hidden}`];
-  return [`--deny-read=${hidden}`, `--allow-read=${root}`];
+  if (isOwn) return isBelow(root, hidden) || isBelow(hidden, root) ? [] : [`--deny-read=${asOne(hidden)}`];
+  return [`--deny-read=${asOne(hidden)}`, `--allow-read=${asOne(root)}`];
+}
+
+/** A comma would make several paths of one. */
+function asOne(path: string): string {
+  return path.replaceAll(",", ",,");
 }
 
 /**
