@@ -88,7 +88,8 @@ async function fill({ task, area, root, state, commit }: Filling, options: Place
   const place = { user, directory: mirrorOf(area, repo), repo, signal };
   const mirror = await openMirror(place);
   const revision = await findRevision(place, mirror, commit ?? task.ref);
-  const mayWrite = task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
+  // A project that is trusted may allow the same.
+  const mayWrite = task.args.some((arg) => /^--(?:allow-git|trust-project)/.test(arg)) || (await options.mayWriteGit);
   const clone = { user, mirror, revision, repo, root, mayWrite };
   const what = `Cannot check out "${withoutPasswords(repo)}"`;
   await limited(checkoutLimit(what, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {
