@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { errnoOf } from "../../errors.ts";
 import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
-import type { Mirror } from "./mirror.ts";
+import { copyShallow, type Mirror } from "./mirror.ts";
 import { keepOwnEntries, type OwnEntries, zeroEnded } from "./ownentries.ts";
 
 /**
@@ -127,6 +127,7 @@ export async function makeBasis(made: NewBasis, signal: AbortSignal): Promise<Ba
   writeFileSync(join(directory, "config"), mirror?.hash === "sha256" ? longHashes : shortHashes);
   if (mirror !== undefined) {
     writeFileSync(join(directory, "objects/info/alternates"), `${mirror.objects}\n`);
+    copyShallow(mirror, directory);
     copyIndex(join(root, ".git", "index"), join(directory, "index"));
   }
   const run: GitRun = { git, directory, workTree: root, cwd: root, signal };

@@ -2,7 +2,7 @@ import { constants, copyFileSync, linkSync, mkdirSync, readdirSync, writeFileSyn
 import { dirname, join } from "node:path";
 import { errnoOf } from "../../errors.ts";
 import { runGit, type GitRun } from "../../git/program.ts";
-import { listRefs, type Mirror, type Revision } from "./mirror.ts";
+import { copyShallow, listRefs, type Mirror, type Revision } from "./mirror.ts";
 import { type UserGit, withoutPasswords } from "./usergit.ts";
 
 type Clone = {
@@ -27,6 +27,7 @@ export async function cloneInto(clone: Clone, signal: AbortSignal): Promise<void
   mkdirSync(directory, { recursive: true });
   await runGit(run, ["init", "--quiet", "--template=", `--object-format=${mirror.hash}`]);
   shareObjects(mirror.objects, join(directory, "objects"), mayWrite);
+  copyShallow(mirror, directory);
   writeFileSync(join(directory, "packed-refs"), await packedRefs(clone, signal));
   await runGit(run, ["config", "remote.origin.url", withoutPasswords(clone.repo)]);
   await runGit(run, ["config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"]);

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../../git/program.ts";
@@ -62,7 +62,8 @@ async function fetchAll({ user, directory, repo, signal }: MirrorPlace): Promise
   writeFileSync(join(directory, headFile), `${hash} ${branch}`);
 }
 
-const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc"];
+/** A checkout of CI mostly has a part of the history, which git would not take otherwise. */
+const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--update-shallow"];
 
 /** Finds a branch, a tag or a commit; one that no branch has is fetched by itself. */
 export async function findRevision(place: MirrorPlace, mirror: Mirror, ref: string | undefined): Promise<Revision> {
@@ -111,6 +112,11 @@ function nameOf(text: string): string {
 /** The directory of a repository's mirror among others. */
 export function mirrorName(repo: string): string {
   return `${nameOf(repo)}.git`;
+}
+
+/** The ends of a history that is cut off: another repository with the same objects has to know them. */
+export function copyShallow({ directory }: Pick<Mirror, "directory">, to: string): void {
+  if (existsSync(join(directory, "shallow"))) copyFileSync(join(directory, "shallow"), join(to, "shallow"));
 }
 
 function inMirror({ git }: UserGit, { directory }: Mirror, signal: AbortSignal): GitRun {
