@@ -65,11 +65,15 @@ test.each([
   ["main~1", "one\n"],
   ["HEAD^", "one\n"],
   ["main", "two\n"],
-])("a task may begin at %s", async (ref, text) => {
+  ["HEAD, where there is no branch", "two\n"],
+])("a task may begin at %s", async (words, text) => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "one\n" });
   await Bun.write(join(repo, "a.txt"), "two\n");
   git(place, repo, "commit", "--all", "--quiet", "--message=second");
+  const [ref = "", ...rest] = words.split(", ");
+  if (rest.length > 0) git(place, repo, "update-ref", "--no-deref", "HEAD", "HEAD");
+  if (rest.length > 0) git(place, repo, "branch", "--delete", "--force", "--quiet", "main");
   await using server = await startModelServer([call("Read", { path: "a.txt" }), say("Done.")]);
   await using store = openStoreOf(place);
   const batch = await submit(store, [taskOf(server, { key: "a", repo, ref })]);

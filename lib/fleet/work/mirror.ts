@@ -131,7 +131,7 @@ export async function listRefs(
 ): Promise<[name: string, id: string][]> {
   const format = "--format=%(refname) %(objectname)";
   const listed = await runGit(inMirror(user, mirror, signal), ["for-each-ref", format, "refs/heads", "refs/tags"]);
-  const lines = new TextDecoder().decode(listed).trimEnd().split("\n");
+  const lines = new TextDecoder().decode(listed).split("\n").slice(0, -1);
   return lines.map((line) => [line.slice(0, line.lastIndexOf(" ")), line.slice(line.lastIndexOf(" ") + 1)]);
 }
 
