@@ -15,6 +15,11 @@ import type { AttemptEnd, TaskClaim, Spending } from "../store.ts";
 
 type Ended = Omit<AttemptEnd, "durationMs">;
 
+const withoutWords: ReadonlyMap<string, string> = new Map([
+  ["blocked", "The task is blocked"],
+  ["schema", "The answer does not match the schema"],
+]);
+
 /** One attempt at a task: its place, its runs of `koda exec`, and what comes after them. */
 export class TaskAttempt {
   place: WorkPlace | undefined;
@@ -80,7 +85,8 @@ export class TaskAttempt {
     return ran;
   }
 
-  async #endOf({ end, model, failure }: ChildEnd, isOutOfBudget: boolean, place: WorkPlace): Promise<Ended> {
+  async #endOf({ end: run, model, failure }: ChildEnd, isOutOfBudget: boolean, place: WorkPlace): Promise<Ended> {
+    const end = this.#kept(run);
     if (end?.exit !== 0 && this.#context.stop.aborted) return this.#stopped();
     const about = { spent: this.#spent, session: place.session, ...(model !== undefined && { model }) };
     if (end === undefined) {
@@ -112,6 +118,13 @@ export class TaskAttempt {
       this.#context.note(error.message);
       return end.exit === 0 ? { ...end, ...this.#failed(error) } : end;
     }
+  }
+
+  /** Some reasons have words of the model. */
+  #kept(end: ChildEnd["end"]): ChildEnd["end"] {
+    const message = withoutWords.get(end?.error?.code ?? "");
+    if (end?.error === undefined || message === undefined || this.#claim.settings.transcripts !== "none") return end;
+    return { ...end, error: { ...end.error, message } };
   }
 
   /** koda's own account of the run is kept always; the model's words as far as the batch allows. */
