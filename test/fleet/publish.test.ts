@@ -115,6 +115,16 @@ test("what a publish command says when it fails is stored without secrets", asyn
   expect(JSON.stringify(events)).not.toMatch(/deploy-token-1|sesame/);
 });
 
+test("changes with the value of a secret variable are not pushed", async () => {
+  const secret = [call("Write", { path: "new.txt", content: "deploy-token-1\n" }), say("Done.")];
+  await using task = await published(secret, {}, { env: { DEPLOY_TOKEN: "deploy-token-1" } });
+  await task.work();
+  const { a } = await resultsOf(task.store, task.batch);
+  expect(a).toMatchObject({ state: "failed", hasPatch: true, attempts: [{ error: { code: "publish" } }] });
+  expect(a?.attempts[0]?.error?.message).toContain("the value of a secret variable");
+  expect(git(task.place, task.repo, "branch", "--list", "koda/a")).toBe("");
+});
+
 test("no hook runs, neither of the work tree nor of the user's own git", async () => {
   await using task = await published(
     [

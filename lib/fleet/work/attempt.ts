@@ -20,10 +20,14 @@ const withoutWords: ReadonlyMap<string, string> = new Map([
   ["schema", "The answer does not match the schema"],
 ]);
 
+const hasSecret = "the changes have the value of a secret variable of this machine, which the patch has as [key]";
+
 /** One attempt at a task: its place, its runs of `koda exec`, and what comes after them. */
 export class TaskAttempt {
   place: WorkPlace | undefined;
   isStored = false;
+  /** The changes have the value of a secret variable. */
+  #isMasked = false;
   readonly #claim: TaskClaim;
   readonly #options: AttemptServices;
   readonly #context: AttemptContext;
@@ -111,7 +115,10 @@ export class TaskAttempt {
   /** Without the changes nothing is done; an attempt that has failed keeps its own reason. */
   async #withPatch(end: Ended, place: WorkPlace): Promise<Ended> {
     try {
-      return { ...end, patch: this.#masks.patch(await changesOf(place, this.#options.gitLimitMs)) };
+      const changes = await changesOf(place, this.#options.gitLimitMs);
+      const patch = this.#masks.patch(changes);
+      this.#isMasked = Buffer.compare(patch, changes) !== 0;
+      return { ...end, patch };
     } catch (error) {
       if (wasInterrupted(error)) return this.#stopped();
       if (!(error instanceof AttemptFailure)) throw error;
@@ -160,6 +167,7 @@ export class TaskAttempt {
   async #publish(end: Ended, target: PublishTarget, { basis, root }: WorkPlace): Promise<Ended> {
     if (basis === undefined || (end.patch?.length ?? 0) === 0) return end;
     try {
+      if (this.#isMasked) throw new AttemptFailure("publish", `Could not publish "${target.branch}": ${hasSecret}`);
       if (this.#context.stop.aborted || !(await this.#context.holds())) return this.#stopped();
       const user = userGit(this.#options.env);
       const publishing = { claim: this.#claim, user, basis, root, signal: this.#context.stop };
