@@ -164,3 +164,23 @@ for (const [transcripts, output] of [
     expect(a).toMatchObject({ state: "done" });
     expect(a?.result?.output).toEqual(output);
   });
+
+for (const [args, input, code, message] of [
+  [["--finish=required"], { status: "blocked", summary: "words" }, "blocked", "The task is blocked"],
+  [[], undefined, "schema", "The answer does not match the schema"],
+] as const)
+  test(`without transcripts the reason "${code}" has no words of the model`, async () => {
+    await using place = makePlace();
+    await using server = await startModelServer(() => (input ? call("Finish", input) : say('"words"')));
+    await using store = openStoreOf(place);
+    const schema = input ? {} : { schema: { enum: ["a"] } };
+    const batch = await submit(store, [taskOf(server, { key: "a", args: [...args], ...schema })], {
+      transcripts: "none",
+    });
+    await workAt(place, store, { batch });
+    const { a } = await resultsOf(store, batch);
+    expect([a?.attempts[0]?.error, a?.result?.error]).toEqual([
+      { code, message },
+      { code, message },
+    ]);
+  });

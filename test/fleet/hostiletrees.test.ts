@@ -65,11 +65,15 @@ test.each([
   ["main~1", "one\n"],
   ["HEAD^", "one\n"],
   ["main", "two\n"],
-])("a task may begin at %s", async (ref, text) => {
+  ["HEAD, where there is no branch", "two\n"],
+])("a task may begin at %s", async (words, text) => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "one\n" });
   await Bun.write(join(repo, "a.txt"), "two\n");
   git(place, repo, "commit", "--all", "--quiet", "--message=second");
+  const [ref = "", ...rest] = words.split(", ");
+  if (rest.length > 0) git(place, repo, "update-ref", "--no-deref", "HEAD", "HEAD");
+  if (rest.length > 0) git(place, repo, "branch", "--delete", "--force", "--quiet", "main");
   await using server = await startModelServer([call("Read", { path: "a.txt" }), say("Done.")]);
   await using store = openStoreOf(place);
   const batch = await submit(store, [taskOf(server, { key: "a", repo, ref })]);
@@ -199,6 +203,22 @@ test.each([
   await workAt(place, store, { batch });
   expect((await resultsOf(store, batch)).a?.state).toBe("done");
   expect(server.requests[1]?.lines.at(-1)?.text).toMatch(/^stdout:\na\na$/m);
+});
+
+test("what a trusted repository lets its task do in .git is not in the next clone", async () => {
+  await using place = makePlace();
+  const repo = makeRepository(place, { "a.txt": "a\n", ".koda/config.json": '{"sandbox":{"allow_git":true}}' });
+  const command = "for f in $(find .git/objects -type f); do chmod u+w $f && echo x > $f && echo changed; done";
+  await using server = await startModelServer(({ lines }) =>
+    lines.at(-1)?.role === "user" ? call("Bash", { command, description: "Change objects" }) : say("Done."),
+  );
+  await using store = openStoreOf(place);
+  const tasks = ["a", "b"].map((key) => taskOf(server, { key, repo, args: ["--trust-project"] }));
+  const batch = await submit(store, tasks);
+  await workAt(place, store, { batch });
+  expect(server.requests[1]?.lines.at(-1)?.text).toContain("changed");
+  const { a, b } = await resultsOf(store, batch);
+  expect([a?.state, b?.state], JSON.stringify(b?.attempts[0]?.error)).toEqual(["done", "done"]);
 });
 
 test("a task that changes nothing has no patch", async () => {

@@ -29,8 +29,13 @@ for (const [name, chunks, lines] of [
   ["without text", ["\n", "\n"], ["", ""]],
 ] as const)
   test(`lines come ${name}`, async () => {
-    expect(await Array.fromAsync(linesFrom(streamOf(chunks), 10))).toEqual([...lines]);
+    expect(await Array.fromAsync(linesFrom(streamOf(chunks), { most: 10 }))).toEqual([...lines]);
   });
+
+test("the last line of a file needs no line feed, but may not be too long either", async () => {
+  const linesOf = (text: string) => Array.fromAsync(linesFrom(streamOf([text]), { most: 10, isFile: true }));
+  expect(await Promise.all(["a\nb", "a\n", "a\n12345678901"].map(linesOf))).toEqual([["a", "b"], ["a"], ["a"]]);
+});
 
 const hard = { A_PASSWORD: "schlüsselwort", PEM_KEY: "the-first-line-of-it\n  second-line-of-it\n}\n" };
 const env = { MY_TOKEN: 'va"lue-of-it', SHORT_KEY: "none", HOME: "/home/someone", OTHER: "of-an-endpoint", ...hard };

@@ -50,6 +50,24 @@ test("what a task has changed is pushed as one commit, and then the user's own c
   );
 });
 
+test("a repository with a part of its history, as CI checks it out, is cloned and published to", async () => {
+  await using place = makePlace();
+  const origin = makeRepository(place, { "a.txt": "one\n" });
+  await Bun.write(join(origin, "a.txt"), "two\n");
+  git(place, origin, "commit", "--all", "--quiet", "--message=second");
+  const repo = join(dirname(place.project), "shallow");
+  git(place, dirname(repo), "clone", "--quiet", "--depth=1", `file://${origin}`, repo);
+  const look = call("Bash", { command: "git log --format=%s && git fsck", description: "Look" });
+  await using server = await startModelServer([look, ...change]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, publish: { branch: "koda/a" } })]);
+  const { events } = await workAt(place, store, { batch });
+  expect(server.requests[1]?.lines.at(-1)?.text).toMatch(/^Exit code: 0 [^]*\nsecond$/m);
+  const { published } = events.find((event) => event.type === "task.end") ?? {};
+  expect(git(place, repo, "diff", "--name-status", "origin/main", published?.commit ?? "")).toBe("A\tnew.txt\n");
+  git(place, repo, "push", "--quiet", "origin", "koda/a");
+});
+
 test("nothing is pushed without a change, nor by a task that has failed", async () => {
   await using same = await published([say("Nothing to do.")]);
   await same.work();
@@ -155,6 +173,16 @@ test("what a publish command says when it fails is stored without secrets", asyn
   const message = "The publish command failed with exit code 3: [key] postgres://koda:[key]@db.example.com/koda [key]";
   expect(a?.attempts.map(({ error }) => error?.message)).toEqual([message]);
   expect(JSON.stringify(events)).not.toMatch(/deploy-token-1|sesame/);
+});
+
+test("changes with the value of a secret variable are not pushed", async () => {
+  const secret = [call("Write", { path: "new.txt", content: "deploy-token-1\n" }), say("Done.")];
+  await using task = await published(secret, {}, { env: { DEPLOY_TOKEN: "deploy-token-1" } });
+  await task.work();
+  const { a } = await resultsOf(task.store, task.batch);
+  expect(a).toMatchObject({ state: "failed", hasPatch: true, attempts: [{ error: { code: "publish" } }] });
+  expect(a?.attempts[0]?.error?.message).toContain("the value of a secret variable");
+  expect(git(task.place, task.repo, "branch", "--list", "koda/a")).toBe("");
 });
 
 test("no hook runs, neither of the work tree nor of the user's own git", async () => {

@@ -54,6 +54,25 @@ test("results of a newer koda can be read", async () => {
   expect(result).toMatchObject({ session: "s", attempts: [{ error: { code: "x", message: "y" } }] });
 });
 
+test("a result that the store has damaged hides no others, and its task can be done again", async () => {
+  await using place = makePlace();
+  const path = `${place.home}/koda.db`;
+  await using store = openLocalFleet(path);
+  await store.submit("b", { ...defaults, keepGoing: true }, [task("bad"), task("good")]);
+  for (let number = 0; number < 2; number++) {
+    const claim = await store.claim(worker(), "b");
+    if (isClaim(claim)) await store.end(claim, { ...exit(3), session: "s", error: { code: "x", message: "y" } });
+  }
+  using database = new Database(path);
+  database.run("UPDATE batch_task SET ending = '{' WHERE key = 'bad'");
+  database.run("UPDATE batch_attempt SET error = '[]' WHERE key = 'bad'");
+  const [bad, good] = await resultsOf(store, "b");
+  expect([good?.session, good?.attempts[0]?.error]).toEqual(["s", { code: "x", message: "y" }]);
+  expect([bad?.session, bad?.attempts[0]?.error?.code]).toEqual([undefined, "store"]);
+  expect(await store.retry("b", { outcomes: ["failed"], keys: ["bad"] })).toBe(1);
+  expect(await store.claim(worker(), "b")).toMatchObject({ task: { key: "bad" } });
+});
+
 test("a worker leaves a batch alone whose settings it does not know, and does the others", async () => {
   await using place = makePlace();
   const path = `${place.home}/koda.db`;

@@ -5,6 +5,7 @@ import { readJson } from "../../config/json.ts";
 import { errnoOf, KodaError, reasonOf } from "../../errors.ts";
 import { readRegularFile } from "../../files/read.ts";
 import { patchName } from "../formats/patches.ts";
+import { linesFrom } from "../work/lines.ts";
 import { resultRowSchema, type ResultRow } from "./row.ts";
 
 /** As many as --shard takes. */
@@ -76,22 +77,18 @@ export async function* readRows(path: string): AsyncGenerator<ResultRow, void> {
   }
 }
 
+/** Far more than a worker reads of one run. */
+const longestRow = 256 * 1024 * 1024;
+
 async function* linesIn(file: string): AsyncGenerator<string, void> {
-  const decoder = new TextDecoder();
-  let rest = "";
   try {
     // A named pipe would be waited for.
     if (!statSync(file).isFile()) throw new KodaError("usage", `Cannot read "${file}": it is not a regular file`);
-    for await (const piece of Bun.file(file).stream()) {
-      const lines = (rest + decoder.decode(piece, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      yield* lines;
-    }
+    yield* linesFrom(Bun.file(file).stream(), { most: longestRow, isFile: true });
   } catch (error) {
     if (error instanceof KodaError || errnoOf(error) === undefined) throw error;
     throw new KodaError("usage", `Cannot read "${file}": ${reasonOf(error)}`, { cause: error });
   }
-  if (rest !== "") yield rest;
 }
 
 function patchFile(path: string, key: string): string {

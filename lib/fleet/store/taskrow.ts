@@ -62,7 +62,8 @@ export function decodeTask(stored: StoredTask): TaskRow {
     failures: { retries, errors, losses },
     resumes: resumes === 1,
     ...(durationMs !== null && { durationMs }),
-    ...(ending !== null && { ending: endingSchema.parse(JSON.parse(ending)) }),
+    // One that is damaged must not hide the other tasks either.
+    ...(ending !== null && { ending: endingSchema.safeParse(readJson(ending).value).data ?? {} }),
   };
 }
 
@@ -79,5 +80,6 @@ export function encodeFailure(error: z.infer<typeof failureSchema> | undefined):
 }
 
 export function decodeFailure(text: string): z.infer<typeof failureSchema> {
-  return failureSchema.parse(JSON.parse(text));
+  const unreadable = { code: "store", message: "The store has damaged the reason" };
+  return failureSchema.safeParse(readJson(text).value).data ?? unreadable;
 }

@@ -15,10 +15,19 @@ import type { AttemptEnd, TaskClaim, Spending } from "../store.ts";
 
 type Ended = Omit<AttemptEnd, "durationMs">;
 
+const withoutWords: ReadonlyMap<string, string> = new Map([
+  ["blocked", "The task is blocked"],
+  ["schema", "The answer does not match the schema"],
+]);
+
+const hasSecret = "the changes have the value of a secret variable of this machine, which the patch has as [key]";
+
 /** One attempt at a task: its work tree, its runs of `koda exec`, and what comes after them. */
 export class TaskAttempt {
   tree: WorkTree | undefined;
   isStored = false;
+  /** The changes have the value of a secret variable. */
+  #isMasked = false;
   readonly #claim: TaskClaim;
   readonly #options: AttemptServices;
   readonly #context: AttemptContext;
@@ -80,7 +89,8 @@ export class TaskAttempt {
     return ran;
   }
 
-  async #endOf({ end, model, failure }: ChildEnd, isOutOfBudget: boolean, tree: WorkTree): Promise<Ended> {
+  async #endOf({ end: run, model, failure }: ChildEnd, isOutOfBudget: boolean, tree: WorkTree): Promise<Ended> {
+    const end = this.#kept(run);
     if (end?.exit !== 0 && this.#context.stop.aborted) return this.#stopped();
     const about = { spent: this.#spent, session: tree.session, ...(model !== undefined && { model }) };
     if (end === undefined) {
@@ -105,13 +115,23 @@ export class TaskAttempt {
   /** Without the changes nothing is done; an attempt that has failed keeps its own reason. */
   async #withPatch(end: Ended, tree: WorkTree): Promise<Ended> {
     try {
-      return { ...end, patch: this.#masks.patch(await changesOf(tree, this.#options.gitLimitMs)) };
+      const changes = await changesOf(tree, this.#options.gitLimitMs);
+      const patch = this.#masks.patch(changes);
+      this.#isMasked = Buffer.compare(patch, changes) !== 0;
+      return { ...end, patch };
     } catch (error) {
       if (wasInterrupted(error)) return this.#stopped();
       if (!(error instanceof AttemptFailure)) throw error;
       this.#context.note(error.message);
       return end.exit === 0 ? { ...end, ...this.#failed(error) } : end;
     }
+  }
+
+  /** Some reasons have words of the model. */
+  #kept(end: ChildEnd["end"]): ChildEnd["end"] {
+    const message = withoutWords.get(end?.error?.code ?? "");
+    if (end?.error === undefined || message === undefined || this.#claim.settings.transcripts !== "none") return end;
+    return { ...end, error: { ...end.error, message } };
   }
 
   /** koda's own account of the run is kept always; the model's words as far as the batch allows. */
@@ -148,6 +168,7 @@ export class TaskAttempt {
   async #publish(end: Ended, target: PublishTarget, { shadow, root }: WorkTree): Promise<Ended> {
     if (shadow === undefined || (end.patch?.length ?? 0) === 0) return end;
     try {
+      if (this.#isMasked) throw new AttemptFailure("publish", `Could not publish "${target.branch}": ${hasSecret}`);
       if (this.#context.stop.aborted || !(await this.#context.holds())) return this.#stopped();
       const user = userGit(this.#options.env);
       const publishing = { claim: this.#claim, user, shadow, root, signal: this.#context.stop };

@@ -3,8 +3,11 @@ const newline = 0x0a;
 /** A line that is longer is left out: what a worker reads of a run is never as long. */
 const longestLine = 64 * 1024 * 1024;
 
-/** The lines of a stream as they come, in bounded memory. */
-export async function* linesFrom(stream: ReadableStream<Uint8Array>, most = longestLine): AsyncGenerator<string, void> {
+/** The lines of a stream as they come, in bounded memory; with `isFile` the last one needs no line feed. */
+export async function* linesFrom(
+  stream: ReadableStream<Uint8Array>,
+  { most = longestLine, isFile = false } = {},
+): AsyncGenerator<string, void> {
   const decoder = new TextDecoder();
   let pieces: Uint8Array[] = [];
   let length = 0;
@@ -20,4 +23,5 @@ export async function* linesFrom(stream: ReadableStream<Uint8Array>, most = long
     if (length <= most) pieces.push(rest);
     else pieces = [];
   }
+  if (isFile && length > 0 && length <= most) yield decoder.decode(Buffer.concat(pieces));
 }

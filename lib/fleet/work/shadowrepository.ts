@@ -14,6 +14,7 @@ import { errnoOf, unlessRefused } from "../../errors.ts";
 import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
 import { copyShallow, type Mirror } from "./mirror.ts";
+import { keepOwnEntries, type OwnEntries, zeroEnded } from "./ownentries.ts";
 
 /**
  * The commit that a work tree began with, to make patches against: a git directory of koda's own beside the tree, where
@@ -25,6 +26,8 @@ export class ShadowRepository {
   readonly base: string;
   readonly #git: Git;
   readonly #root: string;
+  /** Of the last patch. */
+  #own: OwnEntries = new Map();
 
   constructor({ directory, base, git, root }: { directory: string; base: string; git: Git; root: string }) {
     this.directory = directory;
@@ -42,6 +45,8 @@ export class ShadowRepository {
     if (this.base === emptyTree && isEmpty(this.#root)) return new Uint8Array();
     const run = this.#run(signal);
     await addAll(run);
+    this.#own = await keepOwnEntries(run, this.base, this.#own);
+    if (this.#own.size === 0) return new Uint8Array();
     const pieces: Uint8Array[] = [];
     let size = 0;
     for await (const piece of streamGit(run, [...patchCommand, this.base])) {
@@ -120,10 +125,6 @@ function isDirectory(path: Buffer): boolean {
   }
 }
 
-function zeroEnded(names: readonly string[]): Uint8Array {
-  return Buffer.from(names.map((name) => `${name}\0`).join(""), "latin1");
-}
-
 const mostMebibytes = 64;
 
 /** A database takes no value of any size, and would be busy with one for minutes. */
@@ -133,8 +134,9 @@ export function assertPatchSize(bytes: number): void {
   throw new AttemptFailure("patch", `The changes are larger than ${mostMebibytes} MiB, which is the most: ${advice}`);
 }
 
+// Submodules too, whatever a .gitmodules says of them: they are in what is published.
 const diffFlags = ["-p", "--binary", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv"];
-const patchCommand = ["diff-index", "--cached", ...diffFlags];
+const patchCommand = ["diff-index", "--cached", "--ignore-submodules=none", ...diffFlags];
 
 type NewShadowRepository = {
   directory: string;

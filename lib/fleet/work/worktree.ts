@@ -105,7 +105,8 @@ async function fill(
   const now = await latest(task, { source, mirror });
   const isRight = commit === undefined || commit === now?.commit;
   const revision = isRight && now !== undefined ? now : await findRevision(source, mirror, commit ?? task.ref);
-  const mayWrite = task.args.some((arg) => arg.startsWith("--allow-git")) || (await options.mayWriteGit);
+  // A project that is trusted may allow the same.
+  const mayWrite = task.args.some((arg) => /^--(?:allow-git|trust-project)/.test(arg)) || (await options.mayWriteGit);
   const clone = { user, mirror, revision, repo, root, mayWrite };
   const what = `Cannot check out "${withoutPasswords(repo)}"`;
   await withGitTimeout(checkoutLimit(what, options), (either) => cloneInto(clone, either)).catch((error: unknown) => {

@@ -1,0 +1,183 @@
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  symlinkSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
+import { unlessRefused } from "../../errors.ts";
+import { Replaced } from "../../files/held.ts";
+import { runGit, type GitRun } from "../../git/program.ts";
+import { removeDirectory } from "./remove.ts";
+
+/** The objects of changed entries that the tree itself has had, by name. */
+export type OwnEntries = ReadonlyMap<string, string>;
+
+/** The name is bytes, a character for each. */
+type IndexEntry = { name: string; mode: string; id: string };
+
+/**
+ * Keeps in the index only what the tree itself has. A command may put a symlink in the place of a directory while git
+ * reads it, and git, which nothing confines, would follow it to files that are hidden from the command. So what differs
+ * from the base is read once more, through no symlink, unless it is `known`. Returns what is known now.
+ */
+export async function keepOwnEntries(run: GitRun, base: string, known: OwnEntries): Promise<OwnEntries> {
+  const entries = await changedEntries(run, base);
+  using tree = new HeldTree(run.workTree);
+  const others: IndexEntry[] = [];
+  for (const [index, entry] of entries.entries()) {
+    if (index % entriesAtOnce === 0) await yieldToEventLoop(run.signal);
+    if (known.get(entry.name) !== entry.id && !(await isOwn(entry, tree, run.signal))) others.push(entry);
+  }
+  if (others.length > 0) await readAgain(run, tree, others);
+  const found = others.length > 0 ? await changedEntries(run, base) : entries;
+  return new Map(found.map(({ name, id }) => [name, id]));
+}
+
+const entriesAtOnce = 100;
+const listCommand = [
+  "diff-index",
+  "--cached",
+  "--raw",
+  "-z",
+  "--no-renames",
+  "--no-abbrev",
+  "--ignore-submodules=none",
+];
+
+async function changedEntries(run: GitRun, base: string): Promise<IndexEntry[]> {
+  const listed = Buffer.from(await runGit(run, [...listCommand, base])).toString("latin1");
+  const found = listed.matchAll(/:\d+ (\d+) \w+ (\w+) \w\0([^\0]+)\0/g);
+  return Array.from(found, ([, mode = "", id = "", name = ""]) => ({ name, mode, id }));
+}
+
+/** Of a submodule the index has only the commit, and of what is deleted nothing. */
+async function isOwn({ name, mode, id }: IndexEntry, tree: HeldTree, signal: AbortSignal): Promise<boolean> {
+  if (mode === "000000") return true;
+  using found = tree.open(name);
+  if (mode === "160000") return found?.kind === "directory";
+  if (found === undefined || found.kind === "directory") return false;
+  const hash = new Bun.CryptoHasher(id.length === 64 ? "sha256" : "sha1").update(`blob ${found.size}\0`);
+  for await (const piece of piecesOf(found, signal)) hash.update(piece);
+  return hash.digest("hex") === id;
+}
+
+/**
+ * git has converted the others, or they have changed since: it takes them from copies, which no command reaches. What
+ * is not in the tree is not in the index either.
+ */
+async function readAgain(run: GitRun, tree: HeldTree, entries: readonly IndexEntry[]): Promise<void> {
+  const copies = join(run.directory, "koda-copies");
+  const [there, gone]: [string[], string[]] = [[], []];
+  await removeDirectory(copies);
+  mkdirSync(copies);
+  for (const { name } of entries)
+    ((await copy(name, tree, { to: copies, signal: run.signal })) ? there : gone).push(name);
+  const again = { ...run, workTree: copies, cwd: copies };
+  await runGit(again, ["update-index", "-z", "--force-remove", "--stdin"], zeroEnded(gone));
+  await runGit(again, ["update-index", "-z", "--add", "--stdin"], zeroEnded(there));
+  await removeDirectory(copies);
+}
+
+type Copying = { to: string; signal: AbortSignal };
+
+async function copy(name: string, tree: HeldTree, { to, signal }: Copying): Promise<boolean> {
+  using found = tree.open(name);
+  if (found === undefined || found.kind === "directory") return false;
+  const path = bytesOf(`${Buffer.from(to).toString("latin1")}/${name}`);
+  mkdirSync(path.subarray(0, path.lastIndexOf("/")), { recursive: true });
+  if (found.kind === "link") {
+    symlinkSync(found.target, path);
+    return true;
+  }
+  const descriptor = openSync(path, "wx", found.mode | 0o600);
+  try {
+    for await (const piece of piecesOf(found, signal))
+      for (let sent = 0; sent < piece.length;) sent += writeSync(descriptor, piece, sent);
+  } finally {
+    closeSync(descriptor);
+  }
+  return true;
+}
+
+export function zeroEnded(names: readonly string[]): Uint8Array {
+  return bytesOf(names.map((name) => `${name}\0`).join(""));
+}
+
+function bytesOf(text: string): Buffer {
+  return Buffer.from(text, "latin1");
+}
+
+type Contents = Disposable &
+  ({ kind: "link"; target: Buffer; size: number } | { kind: "file"; descriptor: number; mode: number; size: number });
+type Found = Contents | (Disposable & { kind: "directory" });
+
+/** Large ones in turn with everything else: a worker has to say that it lives. */
+async function* piecesOf(found: Contents, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
+  if (found.kind === "link") return void (yield found.target);
+  const piece = Buffer.allocUnsafe(pieceBytes);
+  for (let length = 0; (length = readSync(found.descriptor, piece, 0, pieceBytes, null)) > 0;) {
+    yield piece.subarray(0, length);
+    if (length === pieceBytes) await yieldToEventLoop(signal);
+  }
+}
+
+const pieceBytes = 1024 * 1024;
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_DIRECTORY } = constants;
+/** Linux's O_PATH, which node:fs does not name. */
+const directoryOnly = 0o10000000 | O_DIRECTORY | O_NOFOLLOW;
+
+/** A tree in which names, whatever bytes they are, lead through no symlink. */
+class HeldTree implements Disposable {
+  readonly #root: string;
+  /** The directory of the last name. */
+  #parent: { path: string; descriptor: number } | undefined;
+
+  constructor(root: string) {
+    this.#root = Buffer.from(root).toString("latin1");
+  }
+
+  /** Undefined for what cannot be read, and for anything else than files, links and directories. */
+  open(name: string): Found | undefined {
+    return unlessRefused(() => this.#found(`${this.#root}/${name}`));
+  }
+
+  #found(path: string): Found | undefined {
+    const end = path.lastIndexOf("/");
+    const entry = bytesOf(`/proc/self/fd/${this.#held(path.slice(0, end))}${path.slice(end)}`);
+    const stats = lstatSync(entry);
+    if (stats.isDirectory()) return { kind: "directory", [Symbol.dispose]() {} };
+    if (stats.isSymbolicLink()) {
+      const target = readlinkSync(entry, { encoding: "buffer" });
+      return { kind: "link", target, size: target.length, [Symbol.dispose]() {} };
+    }
+    if (!stats.isFile()) return undefined;
+    const descriptor = openSync(entry, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const { mode, size } = fstatSync(descriptor);
+    return { kind: "file", descriptor, mode: mode & 0o777, size, [Symbol.dispose]: () => closeSync(descriptor) };
+  }
+
+  #held(path: string): number {
+    if (this.#parent?.path === path) return this.#parent.descriptor;
+    this[Symbol.dispose]();
+    const descriptor = openSync(bytesOf(path), directoryOnly);
+    this.#parent = { path, descriptor };
+    const real = readlinkSync(`/proc/self/fd/${descriptor}`, { encoding: "buffer" }).toString("latin1");
+    if (real === path) return descriptor;
+    this[Symbol.dispose]();
+    throw new Replaced(path);
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#parent !== undefined) closeSync(this.#parent.descriptor);
+    this.#parent = undefined;
+  }
+}
