@@ -24,6 +24,7 @@ export async function judgeEnd(
   const code = error?.code;
   // Another run has the same directory, and will end.
   if (code === "busy") return { ...failures.unreachable, code };
+  if (error?.message.startsWith(temporaryProblem) === true) return { ...failures.disk, code: "disk" };
   // A project may hide what every program needs, and so may the options of a task. Elsewhere nothing does.
   if (exit === exitByCode.sandbox && (await sandboxOn(machine)) !== undefined) return { exit, kind: "exit", code };
   const isUnreadable = exit === exitByCode.output && error?.message.startsWith(patchProblem) === true;
@@ -33,3 +34,6 @@ export async function judgeEnd(
 
 /** How `koda exec` says that it could not read the changes. */
 const patchProblem = "Cannot make the patch (--patch): ";
+
+/** How it says that it has no directory for temporary files, which is a setting of the machine or a full disk. */
+const temporaryProblem = "Cannot make a directory for temporary files in ";
