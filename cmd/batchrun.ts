@@ -7,7 +7,7 @@ import { beginResults, writeResults } from "../lib/fleet/results/directory.ts";
 import { storedResults } from "../lib/fleet/results/stored.ts";
 import type { BatchChange, FleetStore } from "../lib/fleet/store.ts";
 import type { SubmittedList } from "./batchlist.ts";
-import { assertPrices } from "./batchprices.ts";
+import { assertModels, assertPrices } from "./batchprices.ts";
 import { exitOfBatch, isSettled } from "./batchfigures.ts";
 import { makeScratch } from "./batchresults.ts";
 import { Settlements } from "./batchsettlements.ts";
@@ -24,6 +24,7 @@ type RunOptions = CommandOptions<"batch run">;
 /** `koda batch run`: a list to its end, in this process and those that it starts. */
 export async function runBatch(options: RunOptions, stopper: Stopper): Promise<number> {
   const list = options.resume === undefined ? await checkedList(options, stopper.controller.signal) : undefined;
+  if (list !== undefined) await assertModels(list.tasks);
   await using store = await openBatchStore(options, "worker");
   const id = await begin(store, list, options);
   const report = await BatchReport.open({ json: options.json, pipe: "tabs" }, stopper.controller);

@@ -41,6 +41,11 @@ export async function resolveModel(choice: ModelChoice, context: ResolveContext)
   return await resolveChosen(await chooseModel(choice, context), context);
 }
 
+/** Refuses a name that no provider has. Asks nobody, and does not look for a key. */
+export async function assertModelName(choice: ModelChoice, context: ResolveContext): Promise<void> {
+  if (choice.model !== undefined) await chooseModel(choice, context);
+}
+
 /** The model of an agent: `provider/model` at that provider's own address, or another model of its parent's. */
 export async function resolveBeside(
   parent: Pick<ResolvedModel, "provider">,
