@@ -130,6 +130,14 @@ test("the status of a batch that nothing runs names the labels that a worker nee
   expect(stdout).toEndWith(`If no worker waits for its tasks, start one: ${commands}`);
 });
 
+test("results without a directory for temporary files are refused", async () => {
+  await using place = makePlace();
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  const { stdout: id } = await koda(place, ["batch", "submit", "tasks.jsonl"]);
+  const { exit, stderr } = await koda(place, ["batch", "results", id.trim()], { env: { TMPDIR: "/nonexistent" } });
+  expect([exit, stderr]).toEqual([11, expect.stringContaining("Set TMPDIR to a writable directory")]);
+});
+
 test("a misspelled provider, of a task or of this machine, submits nothing", async () => {
   await using place = makePlace();
   configure(place, { providers: { custom: { base_url: "http://127.0.0.1:1/v1" } } });
