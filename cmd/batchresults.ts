@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { counted } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import { realPaths } from "../lib/files/real.ts";
@@ -8,7 +6,7 @@ import type { ResultFormat } from "../lib/fleet/formats.ts";
 import { openResults } from "../lib/fleet/results/directory.ts";
 import { mergeShards } from "../lib/fleet/results/merge.ts";
 import type { ResultSet, ResultWriter } from "../lib/fleet/results/resultset.ts";
-import { storedResults } from "../lib/fleet/results/stored.ts";
+import { makeScratch, storedResults } from "../lib/fleet/results/stored.ts";
 import { beginResults, writePatches, writeResults } from "../lib/fleet/results/write.ts";
 import { OutputStream } from "../lib/sink/output.ts";
 import { openExistingBatches } from "./batchstore.ts";
@@ -25,12 +23,6 @@ export async function batchResults(options: CommandOptions<"batch results">): Pr
   using scratch = makeScratch();
   await writeFormat(await storedResults(store, id, scratch.path), options);
   return 0;
-}
-
-/** A directory for results that are read twice. */
-export function makeScratch(): Disposable & { path: string } {
-  const path = mkdtempSync(join(tmpdir(), "koda-batch-"));
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
 /** `koda batch merge`: the shards of a list as one run. */

@@ -130,6 +130,29 @@ test("the status of a batch that nothing runs names the labels that a worker nee
   expect(stdout).toEndWith(`If no worker waits for its tasks, start one: ${commands}`);
 });
 
+test("results without a directory for temporary files are refused", async () => {
+  await using place = makePlace();
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  const { stdout: id } = await koda(place, ["batch", "submit", "tasks.jsonl"]);
+  const { exit, stderr } = await koda(place, ["batch", "results", id.trim()], { env: { TMPDIR: "/nonexistent" } });
+  expect([exit, stderr]).toEqual([11, expect.stringContaining("Set TMPDIR to a writable directory")]);
+});
+
+test("a misspelled provider, of a task or of this machine, submits nothing", async () => {
+  await using place = makePlace();
+  configure(place, { providers: { custom: { base_url: "http://127.0.0.1:1/v1" } } });
+  place.write("tasks.jsonl", listOf([{ key: "a", options: { model: "demo" } }, { key: "b" }]));
+  const runs = [
+    await koda(place, ["batch", "run", "tasks.jsonl", "-m", "costum/one"]),
+    await koda(place, ["batch", "run", "tasks.jsonl"], { env: { KODA_MODEL: "costum/one" } }),
+  ];
+  const problem = expect.stringContaining(
+    'Unknown provider "costum" in the model "costum/one" (did you mean "custom/one"?)',
+  );
+  for (const { exit, stderr } of runs) expect([exit, stderr]).toEqual([2, problem]);
+  expect((await koda(place, ["batch", "status", "--json"])).stdout).toBe("[]\n");
+});
+
 test("a list with a mistake submits nothing", async () => {
   await using place = makePlace();
   const ran = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a" }, { key: "a" }]);

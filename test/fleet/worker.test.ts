@@ -11,18 +11,23 @@ import { startModelServer } from "../support/model-server.ts";
 import { until } from "../support/until.ts";
 import { makePlace } from "../support/place.ts";
 
-test("a machine without git gives the task back at no cost, takes no more, and says why", async () => {
-  await using place = makePlace();
-  await using server = await startModelServer([]);
-  await using store = openStoreOf(place);
-  const batch = await submit(store, [taskOf(server, { key: "a", repo: "/nowhere" }), taskOf(server, { key: "b" })]);
-  const { end, events } = await workAt(place, store, { batch, env: { PATH: "/nonexistent" } });
-  expect(end).toMatchObject({ exit: 7, why: expect.stringContaining("git was not found") });
-  expect(events.map(({ type }) => type)).toEqual(["task.start", "task.returned", "worker.stop"]);
-  const { counts, workers } = await store.overview(batch);
-  expect(counts).toMatchObject({ queued: 2 });
-  expect(workers).toMatchObject([{ running: [], left: end.why }]);
-});
+for (const [name, env, exit, why] of [
+  ["git", { PATH: "/nonexistent" }, 7, "git was not found"],
+  ["a directory for temporary files", { TMPDIR: "/nonexistent" }, 10, "Set TMPDIR to a writable directory"],
+] as const)
+  test(`a machine without ${name} gives the task back at no cost, takes no more, and says why`, async () => {
+    await using place = makePlace();
+    await using server = await startModelServer([]);
+    await using store = openStoreOf(place);
+    const repo = makeRepository(place, { "a.txt": "one\n" });
+    const batch = await submit(store, [taskOf(server, { key: "a", repo }), taskOf(server, { key: "b" })]);
+    const { end, events } = await workAt(place, store, { batch, env });
+    expect(end).toMatchObject({ exit, why: expect.stringContaining(why) });
+    expect(events.map(({ type }) => type)).toEqual(["task.start", "task.returned", "worker.stop"]);
+    const { counts, workers } = await store.overview(batch);
+    expect(counts).toMatchObject({ queued: 2 });
+    expect(workers).toMatchObject([{ running: [], left: end.why }]);
+  });
 
 test("a signal for the whole process group, which git hears first, is no failure of the task", async () => {
   await using place = makePlace();

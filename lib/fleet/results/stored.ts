@@ -1,4 +1,7 @@
-import { realpathSync } from "node:fs";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { errnoOf, KodaError, reasonOf } from "../../errors.ts";
 import { HeldDirectory } from "../../files/held.ts";
 import type { FleetStore } from "../store.ts";
 import { readRows } from "./directory.ts";
@@ -22,7 +25,29 @@ export async function storedResults(store: Results, batch: string, scratch: stri
       yield row;
     }
   };
-  using directory = HeldDirectory.open(realpathSync(scratch));
-  await writeRows(directory, rows());
+  try {
+    using directory = HeldDirectory.open(realpathSync(scratch));
+    await writeRows(directory, rows());
+  } catch (error) {
+    throw scratchError(error);
+  }
   return { name: batch, tally, rows: () => readRows(scratch), patch: (key) => store.patch(batch, key) };
+}
+
+/** A directory for results that are read twice. */
+export function makeScratch(): Disposable & { path: string } {
+  try {
+    const path = mkdtempSync(join(tmpdir(), "koda-batch-"));
+    return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+  } catch (error) {
+    throw scratchError(error);
+  }
+}
+
+function scratchError(error: unknown): unknown {
+  if (error instanceof KodaError || errnoOf(error) === undefined) return error;
+  const advice = "Set TMPDIR to a writable directory with free space.";
+  return new KodaError("output", `Cannot write temporary files to "${tmpdir()}": ${reasonOf(error)}. ${advice}`, {
+    cause: error,
+  });
 }

@@ -97,7 +97,8 @@ export class TaskAttempt {
       const error = { code: "killed", message: this.#masks.text(failure) };
       return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, tree);
     }
-    const { exit, kind, code } = await judgeEnd(end, { ...this.#options, state: tree.state });
+    const machine = { ...this.#options, state: tree.state, flags: this.#claim.task.args };
+    const { exit, kind, code } = await judgeEnd(end, machine);
     const { message: said = "", retry_at: retryAt } = end.error ?? {};
     // The limit of the run was its grant, of which the user knows nothing.
     const message = isOutOfBudget ? "What the batch may spend is spent, or set aside for other tasks" : said;

@@ -11,6 +11,8 @@ type RunOnMachine = {
   env: Readonly<Record<string, string | undefined>>;
   /** Of the attempt. */
   state: string;
+  /** The flags of the task. */
+  flags: readonly string[];
 };
 
 type RunEnd = { exit: number; error?: { code: string; message: string } | undefined };
@@ -26,6 +28,9 @@ export async function judgeEnd(
   const code = error?.code;
   // Another run has the same directory, or koda's database, and will end.
   if (code === "busy" || (error !== undefined && isForLock(error))) return { ...failures.unreachable, code };
+  if (error?.message.startsWith(temporaryProblem) === true) return { ...failures.disk, code: "disk" };
+  if (error !== undefined && modelProblem.test(error.message) && !machine.flags.some((flag) => choosesModel.test(flag)))
+    return { exit, kind: "fault", code };
   // A project may hide what every program needs, and so may the options of a task. Elsewhere nothing does.
   if (exit === exitByCode.sandbox && (await sandboxOn(machine)) !== undefined) return { exit, kind: "exit", code };
   const isUnreadable = exit === exitByCode.output && error?.message.startsWith(patchProblem) === true;
@@ -35,3 +40,10 @@ export async function judgeEnd(
 
 /** How `koda exec` says that it could not read the changes. */
 const patchProblem = "Cannot make the patch (--patch): ";
+
+/** How it says that it has no directory for temporary files, which is a setting of the machine or a full disk. */
+const temporaryProblem = "Cannot make a directory for temporary files in ";
+
+/** How it says that there is no such model. Without a flag of the task's the model was chosen on this machine. */
+const modelProblem = /^(?:Unknown provider|Cannot tell which provider|The provider ".*" has no default model)/;
+const choosesModel = /^--(?:model|base-url|agent)=/;
