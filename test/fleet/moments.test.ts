@@ -124,6 +124,16 @@ describe.skipIf(missingPostgres !== undefined)(`in PostgreSQL${why}`, () => {
     expect((await two.own.overview(batch)).counts).toMatchObject({ queued: 1, waiting: 0, failed: 1, skipped: 1 });
   });
 
+  test.concurrent("a checkpoint that comes while its attempt ends is refused", async () => {
+    await using two = await twoRemote(await server.create());
+    const batch = await submit(two.own, [task("a")]);
+    const a = await claimed(two.own, batch);
+    two.moments.once(/INSERT INTO batch_checkpoint/, () => two.other.end(a, exit(5)));
+    const nothing = new Uint8Array();
+    expect(await two.own.checkpoint(a, { version: 1, from: 1, items: nothing, patch: nothing })).toBe(false);
+    expect(await two.own.checkpoints(a)).toEqual([]);
+  });
+
   test.concurrent("two workers keep to the budget that their batch gets while they look for a task", async () => {
     await using two = await twoRemote(await server.create());
     const batch = await submit(two.own, [task("a", { maxTokens: 10 }), task("b", { maxTokens: 10 })]);

@@ -8,12 +8,6 @@ export async function addCheckpoint(
   { batch, task, attempt }: TaskClaim,
   { version, from, items, patch }: Checkpoint,
 ): Promise<boolean> {
-  const open = await first(
-    rows,
-    "SELECT 1 AS found FROM batch_attempt WHERE batch = $1 AND key = $2 AND number = $3 AND kind = 'open'",
-    [batch, task.key, attempt],
-  );
-  if (open === undefined) return false;
   const sql = "SELECT CAST(count(*) AS INTEGER) AS n FROM batch_checkpoint WHERE batch = $1 AND key = $2";
   const part = (await first<{ n: number }>(rows, sql, [batch, task.key]))?.n ?? 0;
   await rows.all(
@@ -21,6 +15,16 @@ export async function addCheckpoint(
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
     [batch, task.key, attempt, part, version, from, items, patch],
   );
+  // Not before: heartbeats would wait for what may be large. Whoever takes the attempt for lost waits for this.
+  const open = await rows.all(
+    `UPDATE batch_attempt SET kind = kind WHERE batch = $1 AND key = $2 AND number = $3 AND kind = 'open' RETURNING key`,
+    [batch, task.key, attempt],
+  );
+  if (open.length === 0) {
+    const late = "DELETE FROM batch_checkpoint WHERE batch = $1 AND key = $2 AND attempt = $3 AND part = $4";
+    await rows.all(late, [batch, task.key, attempt, part]);
+    return false;
+  }
   // Each patch is against the same state of the tree, so the newest one is enough.
   const older = "UPDATE batch_checkpoint SET patch = $4 WHERE batch = $1 AND key = $2 AND part < $3";
   await rows.all(older, [batch, task.key, part, new Uint8Array()]);
