@@ -1,4 +1,5 @@
 import { homedir } from "node:os";
+import { within } from "../lib/async/within.ts";
 import { batchesDirectory, databaseFile } from "../lib/config/paths.ts";
 import { loadConfig } from "../lib/config/load.ts";
 import { KodaError } from "../lib/errors.ts";
@@ -53,10 +54,13 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
   const worker = new FleetWorker({ store, identity, ...choice, attempts, note, signal });
   stopper.killNow = () => attempts.killNow();
   const end = await worker.run();
-  // Its problems have been told already: at the start, or with their tasks. A store that is away would be waited for.
-  if (end.exit === 0) await sweep();
+  // Its problems have been told already: at the start, or with their tasks.
+  await (end.exit === 0 ? sweep() : within(lastSweepMs, sweep()));
   return end;
 }
+
+/** A worker that is told to stop does not wait for a store that is away. */
+const lastSweepMs = 2_000;
 
 /** By the user's configuration, which each `koda exec` reads. */
 async function allowsGit(root: string): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { byKey, eventsIn, idIn, listOf, outcomesIn, rowsOf, runBatch, statusOf } from "../support/batch.ts";
 import { batches, database, makeRepository } from "../support/fleetplace.ts";
@@ -45,7 +45,7 @@ test("a task that changed no file has no patch, which git apply would refuse", a
   expect(existsSync(join(place.project, "out/patches/a.patch"))).toBe(false);
 });
 
-test("one prompt for many repositories needs no list", async () => {
+test("one prompt for many repositories needs no list, and nothing but its work trees is kept", async () => {
   await using place = makePlace({ "task.md": "Fix it." });
   makeRepository(place, { "a.txt": "one\n" }, "alpha");
   const beta = makeRepository(place, { "b.txt": "two\n" }, "beta");
@@ -55,8 +55,9 @@ test("one prompt for many repositories needs no list", async () => {
     return isFirst ? call("Bash", { command: "ls" }) : say(request.lines.at(-1)?.text ?? "");
   });
   const list = ["--repos", "repos.txt", "--prompt", "task.md"];
-  const ran = await koda(place, ["batch", "run", ...list, "-j", "2", ...using(server)]);
+  const ran = await koda(place, ["batch", "run", ...list, "-j", "2", "--keep", ...using(server)]);
   expect([ran.exit, outcomesIn(ran)], ran.stderr).toEqual([0, { alpha: "done", beta: "done" }]);
+  expect(readdirSync(join(batches(place), idIn(ran))).toSorted()).toEqual(["alpha", "beta"]);
   const answers = (await rowsOf(place, idIn(ran))).map(({ key, ref, end }) => [key, ref, String(end?.["text"]).trim()]);
   expect(answers).toEqual([
     ["alpha", "main", expect.stringContaining("a.txt")],

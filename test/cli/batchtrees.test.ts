@@ -49,15 +49,15 @@ test.skipIf(!canPin())(
     expect([ran.exit, outcomesIn(ran)], ran.stderr).toEqual([5, { a: "limit" }]);
     const id = idIn(ran);
     expect(ran.stderr).toMatch(/^note {2}a: Cannot remove ".*\/a": operation not permitted \(EPERM\)$/m);
-    const other = await runBatch(place, server, [{ key: "b" }]);
-    expect([other.exit, outcomesIn(other)], other.stderr).toEqual([0, { b: "done" }]);
-    unpin();
     expect((await koda(place, ["batch", "retry", id, "--limits"])).exit).toBe(0);
     const again = await koda(place, ["batch", "run", "--resume", id]);
     expect([again.exit, outcomesIn(again)], again.stderr).toEqual([0, { a: "done" }]);
     const { stdout } = await koda(place, ["batch", "results", id, "--format", "swebench"]);
     const { model_patch: patch } = JSON.parse(stdout) as { model_patch: string };
     expect(patch.match(/^diff --git .*$/gm)).toEqual(["diff --git a/new.txt b/new.txt"]);
+    unpin();
+    const other = await runBatch(place, server, [{ key: "b" }]);
+    expect([other.exit, outcomesIn(other)], other.stderr).toEqual([0, { b: "done" }]);
     expect(existsSync(join(batches(place), id))).toBe(false);
   },
 );

@@ -402,7 +402,7 @@ test("a worker that drains ends when there was nothing to do for that long", asy
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done" });
 });
 
-test("one run is settled with the code that its exec has said, and keeps its tree when asked to", async () => {
+test("one run is settled with the code that its exec has said, and its tree is kept when that is wanted", async () => {
   await using place = makePlace();
   await using server = await startModelServer([
     call("Write", { path: "a.txt", content: "1\n" }),
@@ -410,6 +410,7 @@ test("one run is settled with the code that its exec has said, and keeps its tre
     say("No."),
     say("No."),
     say("No."),
+    say('{"n":1}'),
   ]);
   await using store = openStoreOf(place);
   const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
@@ -424,6 +425,10 @@ test("one run is settled with the code that its exec has said, and keeps its tre
   const tree = join(batches(place), batch, "a");
   expect(readFileSync(join(tree, "a.txt"), "utf8")).toBe("1\n");
   expect((await resultsOf(store, batch)).a?.result?.resume).toContain(`--cd ${tree}`);
+  await store.retry(batch, { outcomes: ["failed"] });
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done" });
+  expect(readFileSync(join(tree, "a.txt"), "utf8")).toBe("1\n");
 });
 
 test("a worker says what it waits for when only tasks with other labels are left", async () => {

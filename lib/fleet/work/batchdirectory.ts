@@ -15,11 +15,11 @@ const mirrorsName = "%mirrors";
 
 /** koda's own files about a work tree, where commands cannot write. */
 export function stateDirectory(batchDirectory: string, name: string): string {
-  return join(batchDirectory, ownName, name);
+  return join(ownDirectory(batchDirectory), name);
 }
 
 export function mirrorOf(batchDirectory: string, repo: string): string {
-  return join(batchDirectory, ownName, mirrorsName, mirrorName(repo));
+  return join(ownDirectory(batchDirectory), mirrorsName, mirrorName(repo));
 }
 
 /** The names that a work tree of the task may have: its own, or one for each attempt. `%` is in no key. */
@@ -41,13 +41,18 @@ export function batchDirectoriesIn(directory: string): { batchDirectory: string;
 }
 
 /** The names of the work trees of which koda has a state. */
-export function treesIn(batchDirectory: string): string[] {
-  return namesIn(join(batchDirectory, ownName)).filter((name) => name !== mirrorsName);
+export function statesIn(batchDirectory: string): string[] {
+  return namesIn(ownDirectory(batchDirectory)).filter((name) => name !== mirrorsName);
 }
 
-/** No work tree is left. */
-export function hasNoTree(batchDirectory: string): boolean {
-  return namesIn(batchDirectory).every((name) => name === ownName);
+/** All that is koda's own, and no work tree. */
+export function ownDirectory(batchDirectory: string): string {
+  return join(batchDirectory, ownName);
+}
+
+/** Work trees, and those that the user has kept. */
+export function treesIn(batchDirectory: string): string[] {
+  return namesIn(batchDirectory).filter((name) => name !== ownName);
 }
 
 function namesIn(directory: string): string[] {

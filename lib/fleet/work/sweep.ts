@@ -1,5 +1,6 @@
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { batchDirectoriesIn, hasNoTree, treesIn, stateDirectory } from "./batchdirectory.ts";
+import { batchDirectoriesIn, treesIn, ownDirectory, stateDirectory, statesIn } from "./batchdirectory.ts";
 import { removeWorkTree } from "./worktree.ts";
 import { isTreeTaken } from "./treerecord.ts";
 import { tryRemove } from "./remove.ts";
@@ -15,7 +16,7 @@ export async function sweepWorkTrees(
   const problems: string[] = [];
   for (const { batchDirectory, batch } of batchDirectoriesIn(directory)) {
     // Work trees alone are those that the user has kept.
-    if (treesIn(batchDirectory).length === 0 && !hasNoTree(batchDirectory)) continue;
+    if (!existsSync(ownDirectory(batchDirectory)) && treesIn(batchDirectory).length > 0) continue;
     if (!(await isOpen(batch))) problems.push(...(await sweepBatch(batchDirectory)));
   }
   return problems;
@@ -23,11 +24,14 @@ export async function sweepWorkTrees(
 
 async function sweepBatch(batchDirectory: string): Promise<string[]> {
   const problems: (string | undefined)[] = [];
-  for (const name of treesIn(batchDirectory)) {
+  for (const name of statesIn(batchDirectory)) {
     const state = stateDirectory(batchDirectory, name);
     if (!isTreeTaken(state))
       problems.push(await removeWorkTree({ root: join(batchDirectory, name), isInPlace: false, state }));
   }
-  if (treesIn(batchDirectory).length === 0 && hasNoTree(batchDirectory)) problems.push(await tryRemove(batchDirectory));
+  if (statesIn(batchDirectory).length === 0) {
+    const isKept = treesIn(batchDirectory).length > 0;
+    problems.push(await tryRemove(isKept ? ownDirectory(batchDirectory) : batchDirectory));
+  }
   return problems.filter((problem) => problem !== undefined);
 }

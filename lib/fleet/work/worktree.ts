@@ -72,7 +72,9 @@ export async function makeWorkTree(claim: TaskClaim, made: NewWorkTree, options:
 async function freeName(batchDirectory: string, claim: TaskClaim, isInPlace: boolean): Promise<string> {
   for (const name of namesOf(claim)) {
     const [root, state] = [join(batchDirectory, name), stateDirectory(batchDirectory, name)];
-    if (isTreeTaken(state)) continue;
+    // The user has kept it.
+    const isKept = existsSync(root) && !existsSync(state);
+    if (isKept || isTreeTaken(state)) continue;
     if ((await removeWorkTree({ root, isInPlace, state })) === undefined) return name;
   }
   return `${namesOf(claim)[0]}%${claim.ticket.round}%${Date.now()}`;
