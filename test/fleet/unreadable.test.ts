@@ -73,6 +73,15 @@ test("a result that the store has damaged hides no others, and its task can be d
   expect(await store.claim(worker(), "b")).toMatchObject({ task: { key: "bad" } });
 });
 
+test("a worker leaves a batch alone whose id leads out of the directory of work trees", async () => {
+  await using place = makePlace();
+  const path = `${place.home}/koda.db`;
+  await using store = openLocalFleet(path);
+  await store.submit("../b", defaults, [task("a")]);
+  expect(await store.claim(worker())).toEqual({ isOver: true });
+  await expect(store.overview("../b")).rejects.toThrow(/^Cannot read batch "..\/b" in the store: its id is not one/);
+});
+
 test("a worker leaves a batch alone whose settings it does not know, and does the others", async () => {
   await using place = makePlace();
   const path = `${place.home}/koda.db`;

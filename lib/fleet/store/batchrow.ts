@@ -4,6 +4,7 @@ import { KodaError } from "../../errors.ts";
 import type { Account } from "./budget.ts";
 import type { Rows } from "./database.ts";
 import { first, firstIssue } from "./rows.ts";
+import { keyPattern } from "../task.ts";
 import { type BatchSettings, type BatchState, transcriptKinds } from "../store.ts";
 
 const settingsSchema = z.strictObject({
@@ -90,6 +91,8 @@ function readable(stored: Stored): BatchRow {
 }
 
 function decodeBatch(stored: Stored): BatchRow | { problem: string } {
+  // Work trees lie in a directory of this name.
+  if (!keyPattern.test(stored.id)) return { problem: "its id is not one that koda gives" };
   const { value, problem } = readJson(stored.settings);
   const { data: settings, error } = settingsSchema.safeParse(value);
   if (settings === undefined) return { problem: problem ?? firstIssue(error) };
