@@ -30,7 +30,7 @@ export type Row = { line: number; task: FleetTask };
 export async function readRow({ line, text }: ListLine, faults: Faults, reading: RowReading): Promise<Row | undefined> {
   const { value, problem } = readJson(text);
   if (problem !== undefined) {
-    faults.add(line, `the line is not valid JSON: ${problem.replace(/^\w+Error: /, "")}`);
+    faults.add(line, `the line is not valid JSON: ${problem.replace(/^(?:\w+Error: )?(?:JSON Parse error: )?/, "")}`);
     return undefined;
   }
   if (!isRecord(value)) {
