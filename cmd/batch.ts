@@ -1,11 +1,11 @@
-import { formatAge } from "../lib/config/units.ts";
+import { formatAge, formatDuration } from "../lib/config/units.ts";
 import { counted, withCommas } from "../lib/counted.ts";
 import { KodaError } from "../lib/errors.ts";
 import type { BatchOverview } from "../lib/fleet/store/overview.ts";
 import type { TaskOutcome } from "../lib/fleet/store.ts";
 import { visibleLine } from "../lib/visible.ts";
 import { costWords, countsLine, overviewJson, overviewLines } from "./batchfigures.ts";
-import { openExistingBatches, storeWords } from "./batchstore.ts";
+import { openExistingBatches, storeName, storeWords } from "./batchstore.ts";
 import { printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
@@ -24,7 +24,7 @@ export async function batchStatus(options: CommandOptions<"batch status">): Prom
   }
   const batches = await store.batches();
   await print(options.json ? asJson(batches.map(overviewJson)) : batchTable(batches));
-  if (batches.length === 0) await printNote("No batches");
+  if (batches.length === 0) await printNote(`No batches in ${storeName(options)}`);
   return 0;
 }
 
@@ -45,9 +45,12 @@ export async function cancelTasks(options: CommandOptions<"batch cancel">): Prom
   await using store = await openExistingBatches(options);
   const id = await store.find(options.id);
   const tasks = await store.cancel(id);
-  await print(
-    options.json ? asJson({ batch: id, cancelled: tasks }) : `Cancelled ${counted(tasks, "task")} of ${id}\n`,
-  );
+  const { counts, settings } = await store.overview(id);
+  const soon = formatDuration(Math.ceil(settings.leaseMs / 3_000) * 1000);
+  const rest =
+    counts.running === 0 ? "" : `; ${withCommas(counts.running)} still running, to be stopped within ${soon}`;
+  const text = `Cancelled ${counted(tasks - counts.running, "task")} of ${id}${rest}\n`;
+  await print(options.json ? asJson({ batch: id, cancelled: tasks }) : text);
   return 0;
 }
 

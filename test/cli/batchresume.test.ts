@@ -92,7 +92,9 @@ test("cancel settles what is open, and retry queues it again", async () => {
   const child = start(place, ["batch", "run", "tasks.jsonl", "--lease", "1s", ...using(server)]);
   const request = await server.nextRequest();
   const [{ id = "" } = {}] = JSON.parse((await koda(place, ["batch", "status", "--json"])).stdout) as { id?: string }[];
-  expect((await koda(place, ["batch", "cancel", id])).stdout).toBe(`Cancelled 2 tasks of ${id}\n`);
+  expect((await koda(place, ["batch", "cancel", id])).stdout).toBe(
+    `Cancelled 1 task of ${id}; 1 still running, to be stopped within 1s\n`,
+  );
   expect(await child.exited).toBe(3);
   expect(await request.ended).toBe("gone");
   gate.resolve();

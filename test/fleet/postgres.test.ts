@@ -247,9 +247,8 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
       test(`the URL ${url}`, async () => {
         const error = await refusal(url);
         expect(error).toMatchObject({ code: "usage" });
-        expect(error.message).toBe(
-          `Cannot use this URL of a store: ${problem}. Expected postgres://USER@HOST:5432/DATABASE`,
-        );
+        const expected = "Expected postgres://USER@HOST:5432/DATABASE, with %40 for @ in a password, and the like";
+        expect(error.message).toBe(`Cannot use this URL of a store: ${problem}. ${expected}`);
       });
   });
 });

@@ -87,7 +87,8 @@ test("a task takes a flag of the command line back", async () => {
 
 describe("a broken line is named", () => {
   const rows: readonly (readonly [name: string, text: string | Uint8Array, ...parts: string[]])[] = [
-    ["no JSON", `${row()}\n{"key":`, "tasks.jsonl:2: the line is not valid JSON"],
+    ["no JSON", `${row()}\n{"key":`, "tasks.jsonl:2: the line is not valid JSON: Unexpected"],
+    ["an array of several lines", `[\n${row()}\n]`, "tasks.jsonl:1: the line is not valid", "one JSON object a line"],
     ["no object", "[1]", "tasks.jsonl:1: [1]: expected an object"],
     ["an unknown field", row({ promt: "x" }), 'tasks.jsonl:1: "promt": unknown field (did you mean "prompt"?)'],
     ["no key", '{"prompt":"x"}', '"key" is missing: expected 1 to 48'],
@@ -184,9 +185,9 @@ test("a circle is printed", async () => {
 });
 
 test("all mistakes are named at once, in the order of the lines, and the number of those that are too many", async () => {
-  const message = await refusal(Array.from({ length: 30 }, () => "x").join("\n"));
-  expect(message).toStartWith("30 mistakes in the task list\ntasks.jsonl:1: ");
-  expect(message).toEndWith("\nand 10 more\nNothing was submitted.");
+  const message = await refusal(Array.from({ length: 30 }, () => "{}").join("\n"));
+  expect(message).toStartWith("60 mistakes in the task list\ntasks.jsonl:1: ");
+  expect(message).toEndWith("\nand 40 more\nNothing was submitted.");
 });
 
 test("prompt and schema are read relative to the list", async () => {

@@ -277,7 +277,7 @@ test("a limit of the task's own is no matter of the budget", async () => {
   await workAt(place, store, { batch });
   expect((await resultsOf(store, batch)).a).toMatchObject({
     state: "limit",
-    attempts: [{ error: { code: "max_tokens" } }],
+    attempts: [{ error: { code: "max_tokens", message: "Token limit reached: 1200 of 1000 (--task-max-tokens)" } }],
   });
   expect(server.requests).toHaveLength(2);
 });

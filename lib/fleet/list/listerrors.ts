@@ -25,14 +25,19 @@ export class ListErrors {
   }
 
   /** Throws when there is one. */
-  assertNone(): void {
+  assertNone(advice?: string): void {
     if (!this.any) return;
     const sorted = this.#found.toSorted((one, other) => one.line - other.line);
     const shown = sorted
       .slice(0, mostShown)
       .map(({ line, problem }) => visibleLine(`${this.#name}:${line}: ${problem}`));
     const more = sorted.length - shown.length;
-    const lines = [...shown, ...(more > 0 ? [`and ${more} more`] : []), "Nothing was submitted."];
+    const lines = [
+      ...shown,
+      ...(more > 0 ? [`and ${more} more`] : []),
+      ...(advice === undefined ? [] : [advice]),
+      "Nothing was submitted.",
+    ];
     throw new KodaError("usage", `${counted(sorted.length, "mistake")} in the task list\n${lines.join("\n")}`);
   }
 }

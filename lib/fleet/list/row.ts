@@ -34,7 +34,7 @@ export async function readRow(
 ): Promise<Row | undefined> {
   const { value, problem } = readJson(text);
   if (problem !== undefined) {
-    errors.add(line, `the line is not valid JSON: ${problem.replace(/^\w+Error: /, "")}`);
+    errors.add(line, `the line is not valid JSON: ${problem.replace(/^(?:\w+Error: )?(?:JSON Parse error: )?/, "")}`);
     return undefined;
   }
   if (!isRecord(value)) {

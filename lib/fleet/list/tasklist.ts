@@ -1,3 +1,4 @@
+import { isRecord, readJson } from "../../config/json.ts";
 import type { FleetTask } from "../task.ts";
 import { checkBranches } from "./branches.ts";
 import { ListErrors } from "./listerrors.ts";
@@ -29,7 +30,12 @@ export async function readTaskList(
     rows.map(({ line, task }) => ({ line, key: task.key, after: task.after })),
     errors,
   );
-  errors.assertNone();
+  const [first] = errors.any ? listLines(bytes, new ListErrors(name)) : [];
+  errors.assertNone(first === undefined || isRecord(readJson(first.text).value) ? undefined : expectedLines);
   if (rows.length === 0) throw nothingIn(name);
   return { tasks: rows.map(({ task }) => task), digest: hasher.digest("hex") };
 }
+
+const expectedLines =
+  `Expected one JSON object a line, as in {"key":"a","prompt":"…"}; jq -c '.[]' makes lines of an array, ` +
+  "and --repos takes a list of repositories.";

@@ -57,5 +57,6 @@ function decoded(part: string): string {
 }
 
 function badUrl(problem: string): KodaError {
-  return new KodaError("usage", `Cannot use this URL of a store: ${problem}. Expected ${form}`);
+  const expected = `Expected ${form}, with %40 for @ in a password, and the like`;
+  return new KodaError("usage", `Cannot use this URL of a store: ${problem}. ${expected}`);
 }

@@ -51,11 +51,10 @@ export function openResults(path: string): ResultsDirectory {
 
 function readHeading(path: string): ResultsHeading {
   const bytes = readRegularFile(join(path, headingName), largestHeading);
-  const fail = (problem: string) =>
-    new KodaError(
-      "usage",
-      `Cannot merge "${path}": ${problem}; expected a directory that koda batch run --results wrote`,
-    );
+  const fail = (problem: string, expected = "expected a directory that koda batch run --results wrote") =>
+    new KodaError("usage", `Cannot merge "${path}": ${problem}; ${expected}`);
+  if (bytes === undefined && existsSync(join(path, rowsName)))
+    throw fail(`there is no ${headingName} in it`, "its koda batch run has not ended, or was killed: run it again");
   if (bytes === undefined) throw fail(`there is no ${headingName} in it`);
   if ("problem" in bytes) throw fail(`${headingName}: ${bytes.problem}`);
   const parsed = headingSchema.safeParse(readJson(new TextDecoder().decode(bytes)).value);
