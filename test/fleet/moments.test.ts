@@ -147,6 +147,14 @@ describe.skipIf(missingPostgres !== undefined)(`in PostgreSQL${why}`, () => {
     expect((await claimed(two.own, batch)).grant.tokens).toBe(400);
   });
 
+  test.concurrent("a task that begins and ends while its batch gets a budget is counted", async () => {
+    await using two = await twoRemote(await server.create());
+    const batch = await submit(two.own, [task("a"), task("b")]);
+    two.moments.once(/^COMMIT$/, async () => await two.other.end(await claimed(two.other, batch), exit(0, 1)));
+    await two.own.amend(batch, { maxTokens: 150 });
+    expect((await claimed(two.own, batch)).grant.tokens).toBe(50);
+  });
+
   test.concurrent("two workers keep to the budget that their batch gets while they look for a task", async () => {
     await using two = await twoRemote(await server.create());
     const batch = await submit(two.own, [task("a", { maxTokens: 10 }), task("b", { maxTokens: 10 })]);

@@ -32,6 +32,7 @@ export async function lockAccount(rows: Rows, batch: string): Promise<void> {
 
 /** For a batch that was not limited until now. What is running is charged when it ends. */
 export async function openAccount(rows: Rows, batch: string): Promise<void> {
+  await lockAccount(rows, batch);
   // One that is ending is waited for, or waits and then sees the budget.
   await rows.all("UPDATE batch_attempt SET kind = kind WHERE batch = $1 AND kind = 'open'", [batch]);
   await rows.all(
