@@ -2,6 +2,8 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openLocalFleet } from "../../lib/fleet/local/local.ts";
+import { SqliteFleet } from "../../lib/fleet/local/sqlite.ts";
+import { openDatabase } from "../../lib/session/schema.ts";
 import { thisProcess } from "../../lib/session/process.ts";
 import { describeFleetStore } from "../support/fleetsuite.ts";
 import { defaults, isClaim, task, worker } from "../support/fleettasks.ts";
@@ -58,4 +60,13 @@ test("a cancelled batch does not wait for a worker that is dead", async () => {
   await store.claim({ ...worker(), ...thisProcess(), pid: dead.pid, started: "" }, "b");
   expect(await store.cancel("b")).toBe(2);
   expect(await store.overview("b")).toMatchObject({ state: "cancelled", counts: { cancelled: 1, running: 1 } });
+});
+
+test("an error after which SQLite itself ends the transaction is the one that is told", async () => {
+  await using place = makePlace();
+  await using fleet = new SqliteFleet(openDatabase(join(place.home, "koda.db")));
+  const insert = "INSERT OR ROLLBACK INTO batch_group (name, paused_until) VALUES ('a', 0)";
+  const twice = fleet.write(async (rows) => [await rows.all(insert), await rows.all(insert)]);
+  await expect(twice).rejects.toThrow("UNIQUE constraint failed");
+  expect(await fleet.all("SELECT * FROM batch_group")).toEqual([]);
 });

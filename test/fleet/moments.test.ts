@@ -134,6 +134,27 @@ describe.skipIf(missingPostgres !== undefined)(`in PostgreSQL${why}`, () => {
     expect(await two.own.checkpoints(a)).toEqual([]);
   });
 
+  test.concurrent("an attempt that is taken for lost while its worker ends it is charged once", async () => {
+    await using two = await twoRemote(await server.create());
+    const batch = await submit(two.own, [task("a"), task("b", { after: ["a"] })]);
+    const a = await claimed(two.own, batch);
+    await two.own.amend(batch, { maxTokens: 1000 });
+    await two.own.keep(worker(), new Map([[a, exit(0, 1).spent]]));
+    await lose(two.other, a);
+    const ended = whileCommitting(two, () => two.other.end(a, exit(0, 1)));
+    await two.own.end(await claimed(two.own, batch), exit(0, 1));
+    expect(await ended()).toEqual({ kind: "superseded" });
+    expect((await claimed(two.own, batch)).grant.tokens).toBe(400);
+  });
+
+  test.concurrent("a task that begins and ends while its batch gets a budget is counted", async () => {
+    await using two = await twoRemote(await server.create());
+    const batch = await submit(two.own, [task("a"), task("b")]);
+    two.moments.once(/^COMMIT$/, async () => await two.other.end(await claimed(two.other, batch), exit(0, 1)));
+    await two.own.amend(batch, { maxTokens: 150 });
+    expect((await claimed(two.own, batch)).grant.tokens).toBe(50);
+  });
+
   test.concurrent("two workers keep to the budget that their batch gets while they look for a task", async () => {
     await using two = await twoRemote(await server.create());
     const batch = await submit(two.own, [task("a", { maxTokens: 10 }), task("b", { maxTokens: 10 })]);
@@ -184,6 +205,12 @@ function whileCommitting({ moments, other }: Two, act: () => Promise<unknown>): 
     await until(async () => isDone || (await isBlocked(other)), "the other one to be done or to wait");
   });
   return async () => await acting;
+}
+
+/** As if the queue had noticed that the lease is over. */
+async function lose(store: FleetStore, { ticket }: TaskClaim): Promise<void> {
+  await using sql = new SQL(urls.get(store) ?? "", { max: 1 });
+  await sql`UPDATE koda_boss.job SET state = 'retry' WHERE id = ${ticket.job.split(" ")[0]}`;
 }
 
 const urls = new WeakMap<FleetStore, string>();

@@ -1,5 +1,5 @@
 import { SerialQueue } from "../../async/serialqueue.ts";
-import { type Database, isForLackOfSpace } from "../../session/database.ts";
+import type { Database } from "../../session/database.ts";
 import type { FleetDatabase, Rows, SqlValue } from "../store/database.ts";
 
 /** The fleet's tables in koda's own database. One connection: its transactions follow each other. */
@@ -26,18 +26,17 @@ export class SqliteFleet implements FleetDatabase {
         this.#db.script("COMMIT");
         return result;
       } catch (error) {
-        this.#rollBack(error);
+        this.#rollBack();
         throw error;
       }
     });
   }
 
-  /** SQLite itself ends a transaction for which there is no space; then there is none to roll back. */
-  #rollBack(failure: unknown): void {
+  #rollBack(): void {
     try {
       this.#db.script("ROLLBACK");
-    } catch (error) {
-      if (!isForLackOfSpace(failure)) throw error;
+    } catch {
+      // SQLite itself ends a transaction after some errors, such as a full disk: the first one is the one to tell.
     }
   }
 

@@ -32,6 +32,7 @@ export async function lockAccount(rows: Rows, batch: string): Promise<void> {
 
 /** For a batch that was not limited until now. What is running is charged when it ends. */
 export async function openAccount(rows: Rows, batch: string): Promise<void> {
+  await lockAccount(rows, batch);
   // One that is ending is waited for, or waits and then sees the budget.
   await rows.all("UPDATE batch_attempt SET kind = kind WHERE batch = $1 AND kind = 'open'", [batch]);
   await rows.all(
@@ -66,7 +67,9 @@ export async function closeAttempt(
   { kind, spent, exit, error, endedAt }: Closing,
 ): Promise<void> {
   const where = "batch = $1 AND key = $2 AND number = $3";
-  const booked = await first<Booked>(rows, `SELECT * FROM batch_attempt WHERE ${where}`, [batch.id, key, attempt]);
+  // Locked: whoever takes it for lost would charge the same money as its worker, which comes back.
+  const sql = `UPDATE batch_attempt SET kind = kind WHERE ${where} RETURNING *`;
+  const booked = await first<Booked>(rows, sql, [batch.id, key, attempt]);
   if (booked === undefined) return;
   await rows.all(
     `UPDATE batch_attempt SET kind = $4, cost = $5, tokens = $6, unpriced = $7, exit = $8, error = $9, ended_at = $10,
@@ -86,7 +89,8 @@ export async function closeAttempt(
 
 /** One whose worker ended or is silent, unless it is closed: it may have spent all that was set aside for it. */
 export async function closeLostAttempt(rows: Rows, of: { batch: BatchRow; key: string; attempt: number }) {
-  const sql = "SELECT * FROM batch_attempt WHERE batch = $1 AND key = $2 AND number = $3 AND kind = 'open'";
+  const where = "batch = $1 AND key = $2 AND number = $3 AND kind = 'open'";
+  const sql = `UPDATE batch_attempt SET kind = kind WHERE ${where} RETURNING *`;
   const booked = await first<Booked>(rows, sql, [of.batch.id, of.key, of.attempt]);
   if (booked === undefined) return;
   const spent: Spending = {

@@ -133,13 +133,17 @@ export class SqlStore implements FleetStore {
   }
 
   async amend(batch: string, change: BatchChange): Promise<void> {
-    await this.#database.write(async (rows) => {
+    const isFirstBudget = await this.#database.write(async (rows) => {
       await lockAccount(rows, batch);
       const { settings } = await readBatch(rows, batch);
       const amended = { ...settings, ...change };
       await rows.all("UPDATE batch SET settings = $2 WHERE id = $1", [batch, JSON.stringify(amended)]);
-      if (isLimited(amended) && !isLimited(settings)) await openAccount(rows, batch);
+      const isFirst = isLimited(amended) && !isLimited(settings);
+      if (isFirst) await openAccount(rows, batch);
+      return isFirst;
     });
+    // Once more: what began and ended meanwhile has seen no budget, and was not seen.
+    if (isFirstBudget) await this.#database.write((rows) => openAccount(rows, batch));
   }
 
   async #change(id: string, steps: (settling: Settling) => Promise<number>): Promise<number> {
