@@ -90,7 +90,7 @@ export class TaskAttempt {
     const { exit, kind, code } = await judgeEnd(end, { ...this.#options, state: tree.state });
     const { message: said = "", retry_at: retryAt } = end.error ?? {};
     // The limit of the run was its grant, of which the user knows nothing.
-    const message = isOutOfBudget ? "What the batch may spend is spent, or set aside for other tasks" : said;
+    const message = isOutOfBudget ? "The budget of the batch is spent, or reserved for other tasks" : said;
     const ended: Ended = {
       ...about,
       exit,

@@ -32,7 +32,7 @@ export async function readTarget(publishing: Omit<Publishing, "root">): Promise<
   const target = { repo, branch, before };
   const isStart = startName({ defaultBranch: head }, ref) === branch;
   if (!isStart || before === shadow.base || (await isOwnPush(publishing, target))) return target;
-  throw new AttemptFailure("publish", `Cannot publish "${branch}": it has changed since the task began with it`);
+  throw new AttemptFailure("publish", `Cannot publish "${branch}": it has changed since the task started from it`);
 }
 
 /** An earlier attempt has pushed, and its worker could not say so any more. */
