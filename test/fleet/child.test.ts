@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runChild } from "../../lib/fleet/work/child.ts";
+import { endOfFailure } from "../../lib/fleet/work/failure.ts";
 import { untilGone } from "../support/fleetplace.ts";
 import { makePlace } from "../support/place.ts";
 
@@ -12,4 +13,21 @@ test("a run whose events cannot be read is not left to itself", async () => {
   const run = { program: [program], args: [], env: place.env, prompt: "", pids: new Set<number>(), onUsage: () => {} };
   await expect(runChild({ ...run, signal: new AbortController().signal })).rejects.toThrow("invalid_type");
   await untilGone(place);
+});
+
+test.each([
+  ["/nonexistent/koda", [], { exit: 7, kind: "fault" }],
+  ["true", ["x".repeat(4 * 1024 * 1024)], { exit: 2, kind: "exit" }],
+])(
+  "a run that cannot be started is the fault of the machine, or of a command line that is too long",
+  async (name, args, end) => {
+    const run = { program: [name], args, env: {}, prompt: "", pids: new Set<number>(), onUsage: () => {} };
+    const failure = await runChild({ ...run, signal: new AbortController().signal }).catch((error: unknown) => error);
+    expect(endOfFailure(failure)).toMatchObject(end);
+  },
+);
+
+test("a machine without another process or file is at fault, whatever was to be done", () => {
+  const error = Object.assign(new Error("EAGAIN: resource temporarily unavailable, posix_spawn"), { code: "EAGAIN" });
+  expect(endOfFailure(error)).toMatchObject({ exit: 7, kind: "fault", error: { code: "machine" } });
 });

@@ -86,7 +86,7 @@ test("it goes on from the commit that the task began with, though the branch has
   expect(patch).toContain(" one\n+two\n");
 });
 
-test("the task begins again, and says so, when the commit is gone", async () => {
+test("the task starts over, and says so, when the commit is gone", async () => {
   await using begun = await cutOff({}, (place, repo) => {
     git(place, repo, "commit", "--quiet", "--amend", "--message=other");
     git(place, repo, "reflog", "expire", "--expire=now", "--all");
@@ -95,7 +95,7 @@ test("the task begins again, and says so, when the commit is gone", async () => 
   await using other = makePlace();
   const { events } = await workAt(other, begun.store, { batch: begun.batch });
   const note = events.find((event) => event.type === "task.note");
-  expect(note?.message).toStartWith("Cannot continue the earlier attempt, so the task begins again: ");
+  expect(note?.message).toStartWith("Cannot continue the earlier attempt, so the task starts over: ");
   expect((await resultsOf(begun.store, begun.batch)).a).toMatchObject({ state: "done" });
 });
 
@@ -104,7 +104,7 @@ for (const [name, change] of [
   ["its patch does not apply", (each: Checkpoint) => ({ ...each, patch: withoutContext(each.patch) })],
   ["its log cannot be read", (each: Checkpoint) => ({ ...each, items: each.items.slice(1) })],
 ] as const)
-  test(`the task begins again, and says so, when ${name}`, async () => {
+  test(`the task starts over, and says so, when ${name}`, async () => {
     await using begun = await cutOff({});
     await using other = makePlace();
     const store = new Proxy(begun.store, {
@@ -116,7 +116,7 @@ for (const [name, change] of [
     const { events } = await workAt(other, store, { batch: begun.batch });
     const notes = events.filter((event) => event.type === "task.note");
     expect(notes.map(({ message }) => message)).toEqual([
-      expect.stringContaining("Cannot continue the earlier attempt, so the task begins again: "),
+      expect.stringContaining("Cannot continue the earlier attempt, so the task starts over: "),
     ]);
     const { a } = await resultsOf(begun.store, begun.batch);
     expect(a).toMatchObject({ state: "done", result: { text: "Done elsewhere." } });

@@ -97,7 +97,7 @@ test("changes that no store could take fail the task, and only that", async () =
   const { a, b } = await resultsOf(store, batch);
   expect([end.exit, a?.state, b?.state]).toEqual([0, "failed", "done"]);
   expect(a?.attempts.map(({ exit, error }) => [exit, error?.code])).toEqual([[3, "patch"]]);
-  expect(a?.attempts[0]?.error?.message).toContain("larger than 64 MiB");
+  expect(a?.attempts[0]?.error?.message).toContain("larger than the limit of 64 MiB");
   expect([a?.hasPatch, a?.result?.["status"]]).toEqual([false, "done"]);
 });
 
@@ -267,7 +267,7 @@ test("a task that leaves attributes which keep git busy for ever has failed", as
   expect((await workAt(place, store, { batch, gitLimitMs: 1000 })).end.exit).toBe(0);
   const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
   expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["failed", ["patch"]]);
-  expect(attempts?.[0]?.error?.message).toBe("The changes cannot be read: git did not finish within 1.0 s");
+  expect(attempts?.[0]?.error?.message).toBe("Cannot read the changes: git did not finish within 1.0 s");
 });
 
 test("a repository that git refuses to check out is an error of the task, with what git says", async () => {

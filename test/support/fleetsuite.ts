@@ -187,7 +187,7 @@ export function describeFleetStore(
         ["lost", "worker_lost"],
         ["lost", "worker_lost"],
       ]);
-      expect(bad && rowOf(bad).error?.message).toStartWith("Two workers died in it, or were silent for too long, on ");
+      expect(bad && rowOf(bad).error?.message).toStartWith("Two workers died or went silent while running it, on ");
     });
 
     test("a task waits for those that it names, and is skipped when one of them is not done", async () => {

@@ -84,7 +84,7 @@ function deaths(attempts: TaskResult["attempts"]): ResultRow["error"] {
   const hosts = new Set(attempts.flatMap(({ kind, host }) => (kind === "lost" ? [host] : [])));
   return {
     code: "worker_lost",
-    message: `Two workers died in it, or were silent for too long, on ${[...hosts].join(", ")}`,
+    message: `Two workers died or went silent while running it, on ${[...hosts].join(", ")}`,
   };
 }
 

@@ -102,7 +102,7 @@ export class TaskAttempt {
     const { message: said = "", retry_at: retryAt } = end.error ?? {};
     // The limit of the run was its grant, of which the user knows nothing.
     const message = isOutOfBudget
-      ? "What the batch may spend is spent, or set aside for other tasks"
+      ? "The budget of the batch is spent, or reserved for other tasks"
       : said.replace(/ \(--max-(tokens|cost)\)$/, " (--task-max-$1)");
     const ended: Ended = {
       ...about,

@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 /** The changes in a work tree, for `git apply`. Throws an AttemptFailure when they cannot be had. */
 export async function changesOf(tree: WorkTree, ms = longestMs): Promise<Uint8Array> {
   // Also of an attempt that ends while the worker is told to stop.
-  const limit = { ms, signal: never, code: "patch", what: "The changes cannot be read" } as const;
+  const limit = { ms, signal: never, code: "patch", what: "Cannot read the changes" } as const;
   try {
     return (await withGitTimeout(limit, async (signal) => await tree.shadow?.patch(signal))) ?? changesOfRuns(tree);
   } catch (error) {
@@ -41,7 +41,7 @@ function patchesOfRuns(state: string): string[] {
 /** Whatever git does not understand in a tree, a task has put there; a full disk it has not. */
 function failureOf(error: unknown): unknown {
   if (!(error instanceof GitError) || wasInterrupted(error) || endOfFailure(error).kind === "fault") return error;
-  return new AttemptFailure("patch", `The changes cannot be read: ${error.message}`, error);
+  return new AttemptFailure("patch", `Cannot read the changes: ${error.message}`, error);
 }
 
 /** By a signal for the whole process group, as of Ctrl-C, which may come to git before it comes to koda. */

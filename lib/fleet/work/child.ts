@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { errnoOf, reasonOf } from "../../errors.ts";
 import { sendSignal } from "../../system/kill.ts";
+import { AttemptFailure } from "./failure.ts";
 import { linesFrom } from "./lines.ts";
 import { kodaEnvironment, tailOf } from "./program.ts";
 import type { Spending } from "../store.ts";
@@ -41,15 +43,8 @@ const graceMs = 15_000;
 
 /** Runs `koda exec --json` to its end, which comes soon after the signal, and follows its events. */
 export async function runChild(run: ChildRun): Promise<ChildEnd> {
-  const { program, args, env, prompt, signal, onUsage } = run;
-  const child = Bun.spawn([...program, "exec", "--json", ...args], {
-    env: kodaEnvironment(env),
-    stdin: new TextEncoder().encode(prompt),
-    stdout: "pipe",
-    stderr: "pipe",
-    // Of its own, so that a Ctrl-C is the worker's to pass on.
-    detached: true,
-  });
+  const { signal, onUsage } = run;
+  const child = start(run);
   run.pids.add(child.pid);
   let killer: Timer | undefined;
   const stop = () => {
@@ -71,6 +66,27 @@ export async function runChild(run: ChildRun): Promise<ChildEnd> {
     clearTimeout(killer);
     // It goes on when its events could not be read.
     if (child.exitCode === null && child.signalCode === null) sendSignal(child.pid, "SIGKILL");
+  }
+}
+
+function start({ program, args, env, prompt }: ChildRun) {
+  try {
+    return Bun.spawn([...program, "exec", "--json", ...args], {
+      env: kodaEnvironment(env),
+      stdin: new TextEncoder().encode(prompt),
+      stdout: "pipe",
+      stderr: "pipe",
+      // Of its own, so that a Ctrl-C is the worker's to pass on.
+      detached: true,
+    });
+  } catch (error) {
+    if (errnoOf(error) === undefined) throw error;
+    const isTooLong = errnoOf(error) === "E2BIG";
+    throw new AttemptFailure(
+      isTooLong ? "usage" : "machine",
+      `Cannot start "${program[0]}": ${reasonOf(error)}`,
+      error,
+    );
   }
 }
 

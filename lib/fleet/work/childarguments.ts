@@ -58,10 +58,7 @@ export function assertTaskFlags(args: readonly string[], isTaskFlag: (name: stri
   for (const arg of args) {
     const [, name = ""] = /^--([a-z-]+)(?:=|$)/.exec(arg) ?? [];
     if (!isTaskFlag(name))
-      throw new AttemptFailure(
-        "usage",
-        `Cannot begin the task: "${arg.slice(0, 100)}" is not a flag that tasks can have`,
-      );
+      throw new AttemptFailure("usage", `Cannot start the task: tasks may not have the flag "${arg.slice(0, 100)}"`);
   }
 }
 

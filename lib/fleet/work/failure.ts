@@ -1,15 +1,16 @@
-import { exitByCode, KodaError, messageOf } from "../../errors.ts";
+import { errnoOf, exitByCode, KodaError, messageOf } from "../../errors.ts";
 import { isLackOfSpace } from "../../files/space.ts";
 import { GitError } from "../../git/program.ts";
 import { isForLackOfSpace, isForLock } from "../../session/database.ts";
 import type { AttemptEnd } from "../store.ts";
 
 /**
- * Why an attempt could not be made, beside the failures of `koda exec` itself, with its exit code: `git` and `disk` are
+ * Why an attempt could not be made, beside the failures of `koda exec` itself, with its exit code: the first three are
  * the machine's fault, the others the task's.
  */
 export const failures = {
   git: { exit: 7, kind: "fault" },
+  machine: { exit: 7, kind: "fault" },
   disk: { exit: 10, kind: "fault" },
   repository: { exit: 1, kind: "exit" },
   unreachable: { exit: 9, kind: "wait" },
@@ -40,6 +41,8 @@ type Failed = Pick<AttemptEnd, "exit" | "kind" | "error">;
 /** The end of an attempt in which something was thrown. Anything that is not known is a bug. */
 export function endOfFailure(error: unknown): Failed {
   if (isDiskFull(error)) return { ...failures.disk, error: { code: "disk", message: messageOf(error) } };
+  if (exhausted.has(errnoOf(error) ?? ""))
+    return { ...failures.machine, error: { code: "machine", message: messageOf(error) } };
   if (error instanceof AttemptFailure) {
     const { code, message } = error;
     return { ...failures[code], error: { code, message } };
@@ -49,6 +52,9 @@ export function endOfFailure(error: unknown): Failed {
   const end = isForLock({ code, message: messageOf(error) }) ? failures.unreachable : { exit, kind: kindOfExit(exit) };
   return { ...end, error: { code, message: traceOf(error) } };
 }
+
+/** The machine, or koda's share of it, has no more processes, files or memory. */
+const exhausted: ReadonlySet<string> = new Set(["EAGAIN", "EMFILE", "ENFILE", "ENOMEM"]);
 
 /** The message of a failure; a bug has its stack, which not always has the message. */
 export function traceOf(error: unknown): string {

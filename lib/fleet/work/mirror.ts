@@ -71,19 +71,8 @@ async function fetchAll({ user, directory, repo, signal }: MirrorSource): Promis
   renameSync(join(directory, `${refsFile}.new`), join(directory, refsFile));
 }
 
-/** The checkouts of CI are shallow. */
+/** A checkout of CI mostly has a part of the history, which git would not take otherwise. */
 export const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--update-shallow"];
-
-/** A branch as it is now, with what others have pushed since the mirror was made; undefined when there is none. */
-export async function fetchBranch(source: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
-  if (branchProblem(name) !== undefined) return undefined;
-  const full = `refs/heads/${name}`;
-  const failure = await fetchRef(source, mirror, { from: full, to: full });
-  if (failure?.message.includes("couldn't find remote ref") === true) return undefined;
-  if (failure !== undefined) throw failure;
-  const run = { directory: mirror.directory, signal: source.signal };
-  return { commit: (await runRemote(source.user, run, ["rev-parse", full])).trim(), branch: name };
-}
 
 /** The name of what a task begins with; of a branch it is the short one. */
 export function startName({ defaultBranch = "HEAD" }: Pick<Mirror, "defaultBranch">, ref = defaultBranch): string {
@@ -94,6 +83,17 @@ export function startName({ defaultBranch = "HEAD" }: Pick<Mirror, "defaultBranc
 export async function findRevision(source: MirrorSource, mirror: Mirror, ref: string | undefined): Promise<Revision> {
   const name = startName(mirror, ref);
   return (await known(source, mirror, name)) ?? (await fetched(source, mirror, name));
+}
+
+/** A branch as it is now, with what others have pushed since the mirror was made; undefined when there is none. */
+export async function fetchBranch(source: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
+  if (branchProblem(name) !== undefined) return undefined;
+  const full = `refs/heads/${name}`;
+  const failure = await fetchRef(source, mirror, { from: full, to: full });
+  if (failure?.message.includes("couldn't find remote ref") === true) return undefined;
+  if (failure !== undefined) throw failure;
+  const run = { directory: mirror.directory, signal: source.signal };
+  return { commit: (await runRemote(source.user, run, ["rev-parse", full])).trim(), branch: name };
 }
 
 async function known({ user, signal }: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
@@ -142,12 +142,6 @@ async function fetchRef(
   return end.status === 0 ? undefined : remoteFailure("fetch", run, end);
 }
 
-/** A repository with the objects of a shallow one is as shallow. */
-export function copyShallow(mirror: Mirror, directory: string): void {
-  const file = join(mirror.directory, "shallow");
-  if (existsSync(file)) copyFileSync(file, join(directory, "shallow"));
-}
-
 /** A name for any text. */
 function nameOf(text: string): string {
   return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, 24);
@@ -156,6 +150,11 @@ function nameOf(text: string): string {
 /** The directory of a repository's mirror among others. */
 export function mirrorName(repo: string): string {
   return `${nameOf(repo)}.git`;
+}
+
+/** The ends of a history that is cut off: another repository with the same objects has to know them. */
+export function copyShallow({ directory }: Pick<Mirror, "directory">, to: string): void {
+  if (existsSync(join(directory, "shallow"))) copyFileSync(join(directory, "shallow"), join(to, "shallow"));
 }
 
 function inMirror({ git }: UserGit, { directory }: Pick<Mirror, "directory">, signal: AbortSignal): GitRun {

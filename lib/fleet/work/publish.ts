@@ -31,14 +31,13 @@ export async function readTarget(publishing: Omit<Publishing, "root">): Promise<
   const head = columns.find(([value = "", name]) => name === "HEAD" && value.startsWith("ref: "))?.[0]?.slice(5);
   const target = { repo, branch, before };
   const isStart = startName({ defaultBranch: head }, ref) === branch;
-  if (!isStart || before === shadow.base || (await isOwnPush(publishing, target))) return target;
-  throw new AttemptFailure("publish", `Cannot publish "${branch}": it has changed since the task began with it`);
+  if (!isStart || ["", shadow.base].includes(before) || (await isOwnPush(publishing, target))) return target;
+  throw new AttemptFailure("publish", `Cannot publish "${branch}": it has changed since the task started from it`);
 }
 
 /** An earlier attempt has pushed, and its worker could not say so any more. */
 async function isOwnPush({ claim, user, shadow, signal }: Omit<Publishing, "root">, target: PublishTarget) {
   const { repo, branch, before } = target;
-  if (before === "") return false;
   const run = { directory: shadow.directory, signal };
   await runRemote(user, run, ["fetch", ...fetchFlags, "--", repo, `refs/heads/${branch}`]);
   const { stdout } = await tryRemote(user, run, ["log", "-1", "--format=%P%n%B", before]);

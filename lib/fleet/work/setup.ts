@@ -43,7 +43,7 @@ export async function setUpAttempt(claim: TaskClaim, options: SetupOptions): Pro
     return await continueFromStore(chain, claim, options);
   } catch (error) {
     if (!isUnusable(error)) throw error;
-    options.note(`Cannot continue the earlier attempt, so the task begins again: ${messageOf(error)}`);
+    options.note(`Cannot continue the earlier attempt, so the task starts over: ${messageOf(error)}`);
     return await startOver(claim, options);
   }
 }

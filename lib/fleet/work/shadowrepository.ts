@@ -130,8 +130,8 @@ const mostMebibytes = 64;
 /** A database takes no value of any size, and would be busy with one for minutes. */
 export function assertPatchSize(bytes: number): void {
   if (bytes <= mostMebibytes * 1024 * 1024) return;
-  const advice = "let .gitignore name what is built or downloaded";
-  throw new AttemptFailure("patch", `The changes are larger than ${mostMebibytes} MiB, which is the most: ${advice}`);
+  const advice = "add what is built or downloaded to .gitignore";
+  throw new AttemptFailure("patch", `The changes are larger than the limit of ${mostMebibytes} MiB: ${advice}`);
 }
 
 // Submodules too, whatever a .gitmodules says of them: they are in what is published.

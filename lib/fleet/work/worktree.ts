@@ -141,7 +141,7 @@ function cloneFailure(what: string, error: unknown): unknown {
 function existing(directory: string): string {
   const real = unlessRefused(() => realpathSync(directory));
   if (real !== undefined && statSync(real).isDirectory()) return real;
-  throw new AttemptFailure("usage", `Cannot work in "${directory}": there is no such directory on this machine`);
+  throw new AttemptFailure("usage", `Cannot work in "${directory}": no such directory on this machine`);
 }
 
 /** The latest work tree that earlier attempts have left on this machine and that no process works in. */
