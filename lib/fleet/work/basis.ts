@@ -2,9 +2,9 @@ import { copyFileSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, uti
 import { join } from "node:path";
 import { errnoOf } from "../../errors.ts";
 import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
-import { AttemptFailure } from "./failure.ts";
 import { copyShallow, type Mirror } from "./mirror.ts";
 import { keepOwnEntries, type OwnEntries, zeroEnded } from "./ownentries.ts";
+import { assertPatchSize } from "./patchsize.ts";
 
 /**
  * The state of a work tree that its patch is against: a git directory of koda's own beside it, out of the reach of
@@ -100,15 +100,6 @@ function isDirectory(path: Buffer): boolean {
   } catch (error) {
     return errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR";
   }
-}
-
-const mostMebibytes = 64;
-
-/** A database takes no value of any size, and would be busy with one for minutes. */
-export function assertPatchSize(bytes: number): void {
-  if (bytes <= mostMebibytes * 1024 * 1024) return;
-  const advice = "let .gitignore name what is built or downloaded";
-  throw new AttemptFailure("patch", `The changes are larger than ${mostMebibytes} MiB, which is the most: ${advice}`);
 }
 
 const patchCommand = [

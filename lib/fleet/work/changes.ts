@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { GitError } from "../../git/program.ts";
-import { assertPatchSize } from "./basis.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { limited } from "./limited.ts";
+import { assertPatchSize } from "./patchsize.ts";
 import type { WorkPlace } from "./place.ts";
 
 const longestMs = 10 * 60_000;
