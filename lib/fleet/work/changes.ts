@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { GitError } from "../../git/program.ts";
-import { assertPatchSize } from "./shadowrepository.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
 import { withGitTimeout } from "./gittimeout.ts";
+import { assertPatchSize } from "./patchsize.ts";
 import type { WorkTree } from "./worktree.ts";
 
 const longestMs = 10 * 60_000;

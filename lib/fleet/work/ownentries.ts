@@ -14,7 +14,8 @@ import { join } from "node:path";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { unlessRefused } from "../../errors.ts";
 import { Replaced } from "../../files/held.ts";
-import { runGit, type GitRun } from "../../git/program.ts";
+import { runGit, streamGit, type GitRun } from "../../git/program.ts";
+import { assertPatchSize } from "./patchsize.ts";
 import { removeDirectory } from "./remove.ts";
 
 /** The objects of changed entries that the tree itself has had, by name. */
@@ -32,16 +33,23 @@ export async function keepOwnEntries(run: GitRun, base: string, known: OwnEntrie
   const entries = await changedEntries(run, base);
   using tree = new HeldTree(run.workTree);
   const others: IndexEntry[] = [];
-  for (const [index, entry] of entries.entries()) {
-    if (index % entriesAtOnce === 0) await yieldToEventLoop(run.signal);
+  for await (const entry of inTurn(entries, run.signal))
     if (known.get(entry.name) !== entry.id && !(await isOwn(entry, tree, run.signal))) others.push(entry);
-  }
   if (others.length > 0) await readAgain(run, tree, others);
   const found = others.length > 0 ? await changedEntries(run, base) : entries;
   return new Map(found.map(({ name, id }) => [name, id]));
 }
 
 const entriesAtOnce = 100;
+
+/** In turn with everything else: a worker has to say that it lives. */
+async function* inTurn(entries: readonly IndexEntry[], signal: AbortSignal): AsyncGenerator<IndexEntry, void> {
+  for (const [index, entry] of entries.entries()) {
+    if (index % entriesAtOnce === 0) await yieldToEventLoop(signal);
+    yield entry;
+  }
+}
+
 const listCommand = [
   "diff-index",
   "--cached",
@@ -53,7 +61,15 @@ const listCommand = [
 ];
 
 async function changedEntries(run: GitRun, base: string): Promise<IndexEntry[]> {
-  const listed = Buffer.from(await runGit(run, [...listCommand, base])).toString("latin1");
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of streamGit(run, [...listCommand, base])) {
+    size += piece.length;
+    // The patch has more to say of each of them.
+    assertPatchSize(size);
+    pieces.push(piece);
+  }
+  const listed = Buffer.concat(pieces).toString("latin1");
   const found = listed.matchAll(/:\d+ (\d+) \w+ (\w+) \w\0([^\0]+)\0/g);
   return Array.from(found, ([, mode = "", id = "", name = ""]) => ({ name, mode, id }));
 }
@@ -78,7 +94,7 @@ async function readAgain(run: GitRun, tree: HeldTree, entries: readonly IndexEnt
   const [there, gone]: [string[], string[]] = [[], []];
   await removeDirectory(copies);
   mkdirSync(copies);
-  for (const { name } of entries)
+  for await (const { name } of inTurn(entries, run.signal))
     ((await copy(name, tree, { to: copies, signal: run.signal })) ? there : gone).push(name);
   const again = { ...run, workTree: copies, cwd: copies };
   await runGit(again, ["update-index", "-z", "--force-remove", "--stdin"], zeroEnded(gone));
@@ -119,7 +135,7 @@ type Contents = Disposable &
   ({ kind: "link"; target: Buffer; size: number } | { kind: "file"; descriptor: number; mode: number; size: number });
 type Found = Contents | (Disposable & { kind: "directory" });
 
-/** Large ones in turn with everything else: a worker has to say that it lives. */
+/** Large ones in turn with everything else. */
 async function* piecesOf(found: Contents, signal: AbortSignal): AsyncGenerator<Uint8Array, void> {
   if (found.kind === "link") return void (yield found.target);
   const piece = Buffer.allocUnsafe(pieceBytes);

@@ -12,9 +12,9 @@ import {
 import { join } from "node:path";
 import { errnoOf, unlessRefused } from "../../errors.ts";
 import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
-import { AttemptFailure } from "./failure.ts";
 import { copyShallow, type Mirror } from "./mirror.ts";
 import { keepOwnEntries, type OwnEntries, zeroEnded } from "./ownentries.ts";
+import { assertPatchSize } from "./patchsize.ts";
 
 /**
  * The commit that a work tree began with, to make patches against: a git directory of koda's own beside the tree, where
@@ -123,15 +123,6 @@ function isDirectory(path: Buffer): boolean {
   } catch (error) {
     return errnoOf(error) !== "ENOENT" && errnoOf(error) !== "ENOTDIR";
   }
-}
-
-const mostMebibytes = 64;
-
-/** A database takes no value of any size, and would be busy with one for minutes. */
-export function assertPatchSize(bytes: number): void {
-  if (bytes <= mostMebibytes * 1024 * 1024) return;
-  const advice = "add what is built or downloaded to .gitignore";
-  throw new AttemptFailure("patch", `The changes are larger than the limit of ${mostMebibytes} MiB: ${advice}`);
 }
 
 // Submodules too, whatever a .gitmodules says of them: they are in what is published.
