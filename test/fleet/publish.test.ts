@@ -49,6 +49,25 @@ test("what a task has changed is pushed as one commit, and then the user's own c
   );
 });
 
+test("a shallow clone, as CI makes them, has the history that it has, and gets what a task has changed", async () => {
+  await using place = makePlace();
+  const [origin, repo] = [makeRepository(place, { "a.txt": "one\n" }), join(dirname(place.project), "shallow")];
+  git(place, origin, "commit", "--quiet", "--allow-empty", "--message=second");
+  git(place, origin, "clone", "--quiet", "--depth=1", `file://${origin}`, repo);
+  const look = call("Bash", {
+    command: "git log --format=%s; git status --short; echo b > b.txt",
+    description: "Look",
+  });
+  await using server = await startModelServer([look, say("Done.")]);
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a", repo, publish: { branch: "koda/a" } })]);
+  await workAt(place, store, { batch });
+  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", hasPatch: true });
+  expect(server.requests[1]?.lines.at(-1)?.text).toMatch(/^stdout:\nsecond$/m);
+  expect(git(place, repo, "log", "--format=%s", "koda/a")).toBe("Do a\nsecond\n");
+  expect(git(place, repo, "diff", "--name-status", "main", "koda/a")).toBe("A\tb.txt\n");
+});
+
 test("nothing is pushed without a change, nor by a task that has failed", async () => {
   await using same = await published([say("Nothing to do.")]);
   await same.work();

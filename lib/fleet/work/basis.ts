@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { errnoOf, unlessRefused } from "../../errors.ts";
 import { gitFailure, runGit, streamGit, tryGit, type Git, type GitRun } from "../../git/program.ts";
 import { AttemptFailure } from "./failure.ts";
-import type { Mirror } from "./mirror.ts";
+import { copyShallow, type Mirror } from "./mirror.ts";
 
 /**
  * The state of a work tree that its patch is against: a git directory of koda's own beside it, out of the reach of
@@ -145,6 +145,7 @@ export function makeBasis({ directory, git, root, mirror, commit: base = emptyTr
   writeFileSync(join(directory, "config"), mirror?.hash === "sha256" ? longHashes : shortHashes);
   if (mirror !== undefined) {
     writeFileSync(join(directory, "objects/info/alternates"), `${mirror.objects}\n`);
+    copyShallow(mirror, directory);
     copyIndex(join(root, ".git", "index"), join(directory, "index"));
   }
   writeFileSync(join(directory, baseFile), base);

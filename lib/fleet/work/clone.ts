@@ -2,7 +2,7 @@ import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, readdirSy
 import { dirname, join } from "node:path";
 import { errnoOf } from "../../errors.ts";
 import { runGit, type GitRun } from "../../git/program.ts";
-import type { Mirror, Revision } from "./mirror.ts";
+import { copyShallow, type Mirror, type Revision } from "./mirror.ts";
 import { type UserGit, withoutPasswords } from "./usergit.ts";
 
 type Clone = {
@@ -27,6 +27,7 @@ export async function cloneInto(clone: Clone, signal: AbortSignal): Promise<void
   mkdirSync(directory, { recursive: true });
   await runGit(run, ["init", "--quiet", "--template=", `--object-format=${mirror.hash}`]);
   shareObjects(mirror.objects, join(directory, "objects"), mayWrite);
+  copyShallow(mirror, directory);
   // Each program takes a few milliseconds for what is a line in a file.
   writeFileSync(join(directory, "packed-refs"), packedRefs(mirror, revision));
   appendFileSync(join(directory, "config"), originIn(withoutPasswords(clone.repo)));

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, writeFileSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runGit, tryGit, type GitRun } from "../../git/program.ts";
@@ -70,7 +70,8 @@ async function fetchAll({ user, directory, repo, signal }: MirrorPlace): Promise
   renameSync(join(directory, `${refsFile}.new`), join(directory, refsFile));
 }
 
-const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc"];
+/** The clones that CI makes are shallow. */
+const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--update-shallow"];
 
 /** Finds a branch, a tag or a commit; one that no branch has is fetched by itself. */
 export async function findRevision(place: MirrorPlace, mirror: Mirror, ref: string | undefined): Promise<Revision> {
@@ -125,6 +126,12 @@ export function mirrorName(repo: string): string {
 
 function inMirror({ git }: UserGit, { directory }: Pick<Mirror, "directory">, signal: AbortSignal): GitRun {
   return { git, directory, workTree: directory, cwd: directory, signal };
+}
+
+/** Copies the end of a shallow history, to a repository that has the objects. */
+export function copyShallow(mirror: Mirror, directory: string): void {
+  const file = join(mirror.directory, "shallow");
+  if (existsSync(file)) copyFileSync(file, join(directory, "shallow"));
 }
 
 /** Holds a directory for this process, or waits for the one that has it; the lock ends with its process. */
