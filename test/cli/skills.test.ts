@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { exec, type Line } from "../support/koda.ts";
 import { call, say } from "../support/model-reply.ts";
@@ -392,9 +392,12 @@ test("ten thousand skills, one of them of a gigabyte, neither delay a run nor fi
   await using server = await startModelServer([say("Done."), say("Done.")]);
   const root = join(place.project, ".agents/skills");
   for (let n = 0; n < 10_000; n++) {
-    const directory = join(root, `s${String(n).padStart(5, "0")}`);
-    mkdirSync(directory, { recursive: true });
-    writeFileSync(join(directory, "SKILL.md"), skill(`s${String(n).padStart(5, "0")}`, { about: "x".repeat(1000) }));
+    const name = `s${String(n).padStart(5, "0")}`;
+    const file = join(root, name, "SKILL.md");
+    mkdirSync(dirname(file), { recursive: true });
+    // As many files of their own as are read, and more.
+    if (n > 300) linkSync(join(root, "s00300/SKILL.md"), file);
+    else writeFileSync(file, skill(name, { about: "x".repeat(1000) }));
   }
   Bun.spawnSync(["truncate", "-s", "1G", join(root, "s00000/SKILL.md")]);
   const startedAt = performance.now();

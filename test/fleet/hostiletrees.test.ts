@@ -85,7 +85,7 @@ test.each([
 
 test("changes that no store could take fail the task, and only that", async () => {
   await using place = makePlace();
-  const command = "head -c 70M /dev/urandom > big";
+  const command = "yes $(printf %01000d 0) | head -c 70M > big";
   await using server = await startModelServer(({ raw, lines }) =>
     raw.includes("Do a") && lines.at(-1)?.role === "user"
       ? call("Bash", { command, description: "Download" })
@@ -101,7 +101,8 @@ test("changes that no store could take fail the task, and only that", async () =
   expect([a?.hasPatch, a?.result?.["status"]]).toEqual([false, "done"]);
 });
 
-test.each([
+// Most of these wait until koda ends a git that sleeps.
+test.concurrent.each([
   [
     "a text in another encoding than it says",
     "echo '* working-tree-encoding=UTF-16' > .gitattributes",
@@ -123,7 +124,7 @@ test.each([
   expect(attempts?.[0]?.error?.message).toMatch(reason);
 });
 
-test("a checkpoint that git was killed in does not keep the task from being done", async () => {
+test.concurrent("a checkpoint that git was killed in does not keep the task from being done", async () => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "a\n" });
   const bash = (command: string) => call("Bash", { command, description: "Work" });
@@ -145,7 +146,7 @@ test("a checkpoint that git was killed in does not keep the task from being done
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", hasPatch: true });
 });
 
-test.each([
+test.concurrent.each([
   ["no space is left on a device", "No space left on device"],
   ["a signal has ended git", "failed with exit code 143"],
 ])("a file whose name says that %s fails its task, and stops no worker", async (_, name) => {
@@ -161,30 +162,36 @@ test.each([
   expect(attempts?.[0]?.error?.message).toContain(name);
 });
 
-test("a repository that hides what every program needs fails its own task, and stops no worker", async () => {
-  await using place = makePlace();
-  const bad = makeRepository(place, { ".koda/config.json": '{"sandbox":{"hide":["/usr","/bin"]}}' }, "bad");
-  await using server = await startModelServer(() => say("Done."));
-  await using store = openStoreOf(place);
-  const batch = await submit(store, [taskOf(server, { key: "a", repo: bad }), taskOf(server, { key: "b" })]);
-  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
-  const { a, b } = await resultsOf(store, batch);
-  expect([a?.state, b?.state]).toEqual(["poison", "done"]);
-  expect(a?.attempts.map(({ exit, error }) => [exit, error?.code])).toEqual([1, 2].map(() => [7, "sandbox"]));
-});
+test.concurrent(
+  "a repository that hides what every program needs fails its own task, and stops no worker",
+  async () => {
+    await using place = makePlace();
+    const bad = makeRepository(place, { ".koda/config.json": '{"sandbox":{"hide":["/usr","/bin"]}}' }, "bad");
+    await using server = await startModelServer(() => say("Done."));
+    await using store = openStoreOf(place);
+    const batch = await submit(store, [taskOf(server, { key: "a", repo: bad }), taskOf(server, { key: "b" })]);
+    expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+    const { a, b } = await resultsOf(store, batch);
+    expect([a?.state, b?.state]).toEqual(["poison", "done"]);
+    expect(a?.attempts.map(({ exit, error }) => [exit, error?.code])).toEqual([1, 2].map(() => [7, "sandbox"]));
+  },
+);
 
-test("a directory of the machine that a task makes unreadable for git fails the task, and stops no worker", async () => {
-  await using place = makePlace({ "a.txt": "a\n" });
-  git(place, place.project, "init", "--quiet");
-  const command = "mkfifo .gitignore && echo b > a.txt";
-  await using server = await startModelServer([call("Bash", { command, description: "Set a trap" }), say("Done.")]);
-  await using store = openStoreOf(place);
-  const batch = await submit(store, [taskOf(server, { key: "a", dir: place.project })]);
-  expect((await workAt(place, store, { batch })).end.exit).toBe(0);
-  const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
-  expect([state, attempts?.length, attempts?.[0]?.exit]).toEqual(["failed", 1, 3]);
-  expect(attempts?.[0]?.error).toMatchObject({ code: "patch", message: expect.stringContaining("named pipe") });
-});
+test.concurrent(
+  "a directory of the machine that a task makes unreadable for git fails the task, and stops no worker",
+  async () => {
+    await using place = makePlace({ "a.txt": "a\n" });
+    git(place, place.project, "init", "--quiet");
+    const command = "mkfifo .gitignore && echo b > a.txt";
+    await using server = await startModelServer([call("Bash", { command, description: "Set a trap" }), say("Done.")]);
+    await using store = openStoreOf(place);
+    const batch = await submit(store, [taskOf(server, { key: "a", dir: place.project })]);
+    expect((await workAt(place, store, { batch })).end.exit).toBe(0);
+    const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
+    expect([state, attempts?.length, attempts?.[0]?.exit]).toEqual(["failed", 1, 3]);
+    expect(attempts?.[0]?.error).toMatchObject({ code: "patch", message: expect.stringContaining("named pipe") });
+  },
+);
 
 test.each([
   ["", "all"],
@@ -250,10 +257,10 @@ test("a repository whose attributes keep git busy for ever is an error of the ta
   await using server = await startModelServer([]);
   await using store = openStoreOf(place);
   const batch = await submit(store, [taskOf(server, { key: "a", repo, ref: "bad" })]);
-  expect((await workAt(place, store, { batch, gitLimitMs: 2000 })).end.exit).toBe(0);
+  expect((await workAt(place, store, { batch, gitLimitMs: 500 })).end.exit).toBe(0);
   const { state, attempts } = (await resultsOf(store, batch))["a"] ?? {};
   expect([state, attempts?.map(({ error }) => error?.code)]).toEqual(["poison", ["repository", "repository"]]);
-  expect(attempts?.[0]?.error?.message).toBe(`Cannot check out "${repo}": git did not finish within 2.0 s`);
+  expect(attempts?.[0]?.error?.message).toBe(`Cannot check out "${repo}": git did not finish within 500 ms`);
 });
 
 test("a task that leaves attributes which keep git busy for ever has failed", async () => {

@@ -127,22 +127,6 @@ test("read-only directories that a task leaves are removed", async () => {
   expect(existsSync(join(batches(place), batch, "a"))).toBe(false);
 });
 
-test("a checkpoint that the last reply has begun is not in the way of the patch", async () => {
-  await using place = makePlace();
-  // git needs longer for these than koda exec for its end.
-  const command = "mkdir d && cd d && for i in $(seq 8000); do echo $i > f$i; done";
-  await using server = await startModelServer([
-    call("Bash", { command, description: "Make files" }),
-    call("Glob", { pattern: "f1" }),
-    say("Done."),
-  ]);
-  await using store = openStoreOf(place);
-  const batch = await submit(store, [taskOf(server, { key: "a" })]);
-  const { events } = await workAt(place, store, { batch, checkpointMs: 0 });
-  expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done", hasPatch: true });
-  expect(events.filter(({ type }) => type === "task.note")).toEqual([]);
-});
-
 test("a task may have the name of anything that koda keeps beside the trees", async () => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "a\n" });

@@ -18,7 +18,7 @@ const work: readonly (Pick<Attempt, "that" | "run" | "needs" | "in"> & { says: R
     that: "npm installs from a directory, and runs a script",
     run: `mkdir -p dep app && echo '{"name":"dep","version":"1.0.0","main":"i.js"}' > dep/package.json && echo 'module.exports="from dep"' > dep/i.js &&
 cd app && echo '{"name":"app","version":"1.0.0","scripts":{"start":"node -p \\"require(\\\\\\"dep\\\\\\")\\""},"dependencies":{"dep":"file:../dep"}}' > package.json &&
-export npm_config_cache="$TMPDIR/npm" npm_config_update_notifier=false && npm install --offline --no-audit --no-fund --silent && npm ci --offline --no-audit --no-fund --silent && npm start --silent`,
+export npm_config_cache="$TMPDIR/npm" npm_config_update_notifier=false && npm install --offline --no-audit --no-fund --silent && npm start --silent`,
     needs: ["npm", "node"],
     says: /^from dep$/,
   },
@@ -59,7 +59,7 @@ print(db.execute("select sum(x) from t").fetchone()[0])'`,
   },
   {
     that: "Java is compiled and run",
-    run: `echo 'class H { public static void main(String[] a) throws Exception { var t = new Thread(() -> System.out.println("hello")); t.start(); t.join(); } }' > H.java && javac H.java && java -Xshare:auto -XX:TieredStopAtLevel=1 H`,
+    run: `echo 'class H { public static void main(String[] a) throws Exception { var t = new Thread(() -> System.out.println("hello")); t.start(); t.join(); } }' > H.java && javac -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC H.java && java -Xshare:auto -XX:TieredStopAtLevel=1 H`,
     needs: ["javac", "java"],
     says: /^hello$/,
   },
