@@ -6,7 +6,7 @@ import type { TaskOutcome } from "../lib/fleet/store.ts";
 import { visibleLine } from "../lib/visible.ts";
 import { costWords, countsLine, overviewJson, overviewLines } from "./batchfigures.ts";
 import { openExistingBatches, storeName, storeWords } from "./batchstore.ts";
-import { printNote } from "./note.ts";
+import { openNote, printNote } from "./note.ts";
 import type { CommandOptions } from "./options.ts";
 import { asJson, print } from "./print.ts";
 import { tableOf } from "./table.ts";
@@ -22,7 +22,7 @@ export async function batchStatus(options: CommandOptions<"batch status">): Prom
     await print(options.json ? asJson(overviewJson(overview)) : lines.join(""));
     return 0;
   }
-  const batches = await store.batches();
+  const batches = await store.batches(openNote());
   await print(options.json ? asJson(batches.map(overviewJson)) : batchTable(batches));
   if (batches.length === 0) await printNote(`No batches in ${storeName(options)}`);
   return 0;
@@ -33,7 +33,7 @@ function batchTable(batches: readonly BatchOverview[]): string {
   const rows = batches.map((batch) => [
     batch.id,
     formatAge(Date.now() - batch.submittedAt),
-    batch.state,
+    visibleLine(batch.state),
     withCommas(batch.total),
     costWords(batch.spent),
     countsLine(batch),

@@ -138,7 +138,8 @@ export interface FleetStore extends AsyncDisposable {
   /** The worker claims nothing any more, for this reason. */
   leave(worker: WorkerIdentity, why: string): Promise<void>;
 
-  batches(): Promise<readonly BatchOverview[]>;
+  /** Without those that cannot be read, which are told of. */
+  batches(onProblem?: (message: string) => void): Promise<readonly BatchOverview[]>;
   /** The batch with this id, or with the only one that begins so. Throws `batch_not_found`. */
   find(idOrPrefix: string): Promise<string>;
   overview(batch: string): Promise<BatchOverview>;

@@ -226,3 +226,16 @@ describe("a merge refuses", () => {
       for (const part of parts) expect(String(error)).toContain(part);
     });
 });
+
+test.each([
+  ["a named pipe", "mkfifo", "ESTALE"],
+  ["larger than any of koda", "truncate --size=65M", "larger than any patch"],
+  ["a link", "ln -s /etc/hostname", "ELOOP"],
+])("a patch that is %s is not read", async (_, command, why) => {
+  await using place = makePlace();
+  const paths = await writeShards(place, 1);
+  const file = join(paths[0] ?? "", "patches/t0.patch");
+  Bun.spawnSync(["sh", "-c", `rm "$0" && ${command} "$0"`, file]);
+  const { results } = await mergeShards(paths.map(openResults));
+  await expect(results.patch("t0")).rejects.toThrow(why);
+});

@@ -93,7 +93,9 @@ test("a worker leaves a batch alone whose settings it does not know, and does th
   expect(claim).toMatchObject({ batch: "own" });
   if (isClaim(claim)) await store.end(claim, exit(0));
   expect(await store.claim(worker())).toEqual({ isOver: true });
-  await expect(store.overview("newer")).rejects.toThrow(
-    /^Cannot read batch "newer" in the store: .*"pace".* Update koda if a newer one has submitted it\.$/,
-  );
+  const problem = /^Cannot read batch "newer" in the store: .*"pace".* Update koda if a newer one has submitted it\.$/;
+  await expect(store.overview("newer")).rejects.toThrow(problem);
+  const problems: string[] = [];
+  expect((await store.batches((message) => problems.push(message))).map(({ id }) => id)).toEqual(["own"]);
+  expect(problems).toEqual([expect.stringMatching(problem)]);
 });

@@ -1,11 +1,13 @@
-import { closeSync, constants, existsSync, openSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { readJson } from "../../config/json.ts";
 import { errnoOf, KodaError, reasonOf } from "../../errors.ts";
+import { openRegular } from "../../files/held.ts";
 import { readRegularFile } from "../../files/read.ts";
 import { patchName } from "../formats/patches.ts";
 import { linesFrom } from "../work/lines.ts";
+import { largestPatch } from "../work/patchsize.ts";
 import { resultRowSchema, type ResultRow } from "./row.ts";
 
 /** As many as --shard takes. */
@@ -98,18 +100,11 @@ function patchFile(path: string, key: string): string {
 function readPatch(path: string, key: string): Uint8Array | undefined {
   const file = patchFile(path, key);
   try {
-    return readNoFollow(file);
+    using opened = openRegular(file);
+    if (opened.stats.size <= largestPatch) return readFileSync(opened.descriptor);
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return undefined;
     throw new KodaError("usage", `Cannot read "${file}": ${reasonOf(error)}`, { cause: error });
   }
-}
-
-function readNoFollow(file: string): Uint8Array {
-  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    return readFileSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  throw new KodaError("usage", `Cannot read "${file}": it is larger than any patch of koda`);
 }

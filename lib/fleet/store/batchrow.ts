@@ -47,10 +47,15 @@ export async function readBatch(rows: Rows, id: string): Promise<BatchRow> {
   return readable(stored);
 }
 
-/** Newest first. */
-export async function readBatches(rows: Rows): Promise<BatchRow[]> {
+/** Newest first. Those that cannot be read, which a newer koda may have submitted, are told of. */
+export async function readBatches(rows: Rows, onProblem: (message: string) => void): Promise<BatchRow[]> {
   const stored = await rows.all<Stored>("SELECT * FROM batch ORDER BY submitted_at DESC, id DESC");
-  return stored.map(readable);
+  return stored.flatMap((each) => {
+    const batch = decodeBatch(each);
+    if (!("problem" in batch)) return batch;
+    onProblem(unreadable(each, batch.problem).message);
+    return [];
+  });
 }
 
 /**
@@ -89,8 +94,12 @@ function noSuchBatch(id: string): KodaError {
 function readable(stored: Stored): BatchRow {
   const batch = decodeBatch(stored);
   if (!("problem" in batch)) return batch;
+  throw unreadable(stored, batch.problem);
+}
+
+function unreadable({ id }: Stored, problem: string): KodaError {
   const advice = "Update koda if a newer one has submitted it.";
-  throw new KodaError("store", `Cannot read batch "${stored.id}" in the store: ${batch.problem}. ${advice}`);
+  return new KodaError("store", `Cannot read batch "${id}" in the store: ${problem}. ${advice}`);
 }
 
 function decodeBatch(stored: Stored): BatchRow | { problem: string } {

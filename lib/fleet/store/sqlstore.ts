@@ -102,8 +102,8 @@ export class SqlStore implements FleetStore {
     await noteWorker(this.#database, worker, why);
   }
 
-  async batches(): Promise<readonly BatchOverview[]> {
-    const batches = await readBatches(this.#database);
+  async batches(onProblem: (message: string) => void = () => {}): Promise<readonly BatchOverview[]> {
+    const batches = await readBatches(this.#database, onProblem);
     return await Promise.all(batches.map((batch) => readOverview(this.#database, batch)));
   }
 

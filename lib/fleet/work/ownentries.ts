@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
-import { unlessRefused } from "../../errors.ts";
+import { errnoOf } from "../../errors.ts";
 import { Replaced } from "../../files/held.ts";
 import { runGit, streamGit, type GitRun } from "../../git/program.ts";
 import { assertPatchSize } from "./patchsize.ts";
@@ -151,6 +151,9 @@ const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_DIRECTORY } = constants;
 /** Linux's O_PATH, which node:fs does not name. */
 const directoryOnly = 0o10000000 | O_DIRECTORY | O_NOFOLLOW;
 
+/** Anything else is no matter of the tree, which would lose a file by it. */
+const refusals: ReadonlySet<string> = new Set("ENOENT ENOTDIR ELOOP ESTALE EACCES EPERM ENAMETOOLONG ENXIO".split(" "));
+
 /** A tree in which names, whatever bytes they are, lead through no symlink. */
 class HeldTree implements Disposable {
   readonly #root: string;
@@ -163,7 +166,12 @@ class HeldTree implements Disposable {
 
   /** Undefined for what cannot be read, and for anything else than files, links and directories. */
   open(name: string): Found | undefined {
-    return unlessRefused(() => this.#found(`${this.#root}/${name}`));
+    try {
+      return this.#found(`${this.#root}/${name}`);
+    } catch (error) {
+      if (refusals.has(errnoOf(error) ?? "")) return undefined;
+      throw error;
+    }
   }
 
   #found(path: string): Found | undefined {
@@ -185,11 +193,12 @@ class HeldTree implements Disposable {
     if (this.#parent?.path === path) return this.#parent.descriptor;
     this[Symbol.dispose]();
     const descriptor = openSync(bytesOf(path), directoryOnly);
-    this.#parent = { path, descriptor };
+    // Not by its name until that is known to be the real one.
+    this.#parent = { path: "", descriptor };
     const real = readlinkSync(`/proc/self/fd/${descriptor}`, { encoding: "buffer" }).toString("latin1");
-    if (real === path) return descriptor;
-    this[Symbol.dispose]();
-    throw new Replaced(path);
+    if (real !== path) throw new Replaced(path);
+    this.#parent = { path, descriptor };
+    return descriptor;
   }
 
   [Symbol.dispose](): void {
