@@ -31,3 +31,12 @@ test("a machine without another process or file is at fault, whatever was to be 
   const error = Object.assign(new Error("EAGAIN: resource temporarily unavailable, posix_spawn"), { code: "EAGAIN" });
   expect(endOfFailure(error)).toMatchObject({ exit: 7, kind: "fault", error: { code: "machine" } });
 });
+
+test("a run that was killed does not blame what it said last", async () => {
+  await using place = makePlace();
+  const program = join(place.home, "program");
+  writeFileSync(program, "#!/bin/sh\necho 'A a.txt +1 -0' >&2\nkill -9 $$\n", { mode: 0o755 });
+  const run = { program: [program], args: [], env: place.env, prompt: "", pids: new Set<number>(), onUsage: () => {} };
+  const { failure } = await runChild({ ...run, signal: new AbortController().signal });
+  expect(failure).toBe("koda exec was killed by SIGKILL, perhaps for lack of memory");
+});
