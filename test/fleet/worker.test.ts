@@ -127,6 +127,27 @@ test.each([[false], [true]])(
   },
 );
 
+/** git as it was before it knew what koda asks for. */
+const oldGit = `#!/bin/sh
+case "$*" in *--object-format*|*--pathspec-from-file*) echo 'error: unknown option x' >&2; exit 129 ;; esac
+exec ${Bun.which("git")} "$@"
+`;
+
+test.each([["in a clone"], ["without a repository"]])(
+  "a git that is too old stops the worker, not the task %s",
+  async (where) => {
+    await using place = makePlace({ git: oldGit });
+    chmodSync(join(place.project, "git"), 0o755);
+    await using server = await startModelServer([call("Write", { path: "new.txt", content: "new\n" }), say("Done.")]);
+    await using store = openStoreOf(place);
+    const repo = makeRepository(place, { "a.txt": "one\n" });
+    const batch = await submit(store, [taskOf(server, { key: "a", ...(where === "in a clone" && { repo }) })]);
+    const { end } = await workAt(place, store, { batch, env: { PATH: `${place.project}:${place.env.PATH}` } });
+    expect(end).toMatchObject({ exit: 7, why: expect.stringContaining("git is too old: koda needs 2.29 or later") });
+    expect((await resultsOf(store, batch)).a).toMatchObject({ state: "queued", attempts: [{ kind: "returned" }] });
+  },
+);
+
 test("a directory below the clone may not lead out of it", async () => {
   await using place = makePlace();
   await using server = await startModelServer([]);

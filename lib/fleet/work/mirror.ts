@@ -91,7 +91,7 @@ export async function fetchBranch(source: MirrorSource, mirror: Mirror, name: st
 
 async function known({ user, signal }: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
   const commitOf = async (full: string) => {
-    const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${full}^{commit}`];
+    const args = ["rev-parse", "--verify", "--quiet", `${full}^{commit}`];
     const { exitCode, output } = await tryGit(inMirror(user, mirror, signal), args);
     return exitCode === 0 ? new TextDecoder().decode(output).trim() : undefined;
   };
