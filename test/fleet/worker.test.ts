@@ -24,7 +24,10 @@ test("a machine without git gives the task back at no cost, takes no more, and s
   expect(workers).toMatchObject([{ running: [], left: end.why }]);
 });
 
-test("a signal for the whole process group, which git hears first, is no failure of the task", async () => {
+test.each([
+  ["a signal for the whole process group, which git hears first, is no failure of the task", "returned"],
+  ["a signal for git alone does not give the task back, which might go on for ever", "retried"],
+])("%s", async (_, kind) => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "one\n" });
   await using server = await startModelServer([
@@ -36,16 +39,22 @@ test("a signal for the whole process group, which git hears first, is no failure
   const [programs, heard] = [join(place.home, "programs"), join(place.home, "heard")];
   mkdirSync(programs);
   const script = `#!/bin/sh
-case "$*" in *write-tree*) [ -e ${heard} ] || { touch ${heard}; kill -INT $$; } ;; esac
+case "$*" in *" add "*) [ -e ${heard} ] || { touch ${heard}; kill -INT $$; } ;; esac
 exec ${Bun.which("git")} "$@"
 `;
   writeFileSync(join(programs, "git"), script, { mode: 0o755 });
   const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
-  await workAt(place, store, { batch, env: { PATH: `${programs}:${place.env.PATH}` } });
-  expect(existsSync(heard)).toBe(true);
+  const env = { PATH: `${programs}:${place.env.PATH}` };
+  const stop = new AbortController();
+  const running = workAt(place, store, { batch, env, signal: stop.signal });
+  await until(() => existsSync(heard));
+  if (kind === "returned") stop.abort(new KodaError("sigint", "Stopped by SIGINT"));
+  await running;
+  if (kind === "returned") await workAt(place, store, { batch, env });
   const { a } = await resultsOf(store, batch);
-  expect(a).toMatchObject({ state: "done", attempts: [{ kind: "returned" }, { kind: "settled" }] });
-  expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
+  expect(a).toMatchObject({ state: "done", attempts: [{ kind }, { kind: "settled" }] });
+  // A task that was not given back begins again.
+  expect(a?.hasPatch).toBe(kind === "returned");
 });
 
 test("a machine that has no place for work trees gives the task back, and says why", async () => {

@@ -1,3 +1,5 @@
+import { aborted } from "../../async/aborted.ts";
+import { within } from "../../async/within.ts";
 import { type AttemptContext, type AttemptServices, AttemptStop } from "./attemptcontext.ts";
 import { type AttemptSetup, setUpAttempt } from "./setup.ts";
 import { changesOf, wasInterrupted } from "./changes.ts";
@@ -14,6 +16,8 @@ import { userGit } from "./usergit.ts";
 import type { AttemptEnd, TaskClaim, Spending } from "../store.ts";
 
 type Ended = Omit<AttemptEnd, "durationMs">;
+
+const signalMs = 500;
 
 /** One attempt at a task: its work tree, its runs of `koda exec`, and what comes after them. */
 export class TaskAttempt {
@@ -107,7 +111,7 @@ export class TaskAttempt {
     try {
       return { ...end, patch: this.#masks.patch(await changesOf(tree, this.#options.gitLimitMs)) };
     } catch (error) {
-      if (wasInterrupted(error)) return this.#stopped();
+      if (wasInterrupted(error) && (await this.#isStopping())) return this.#stopped();
       if (!(error instanceof AttemptFailure)) throw error;
       this.#context.note(error.message);
       return end.exit === 0 ? { ...end, ...this.#failed(error) } : end;
@@ -131,6 +135,13 @@ export class TaskAttempt {
     const session = this.tree?.session;
     const error = { code: "stopped", message };
     return { exit: 143, kind: "stopped", error, spent: this.#spent, ...(session !== undefined && { session }) };
+  }
+
+  /** A signal for all comes to git before it comes to koda; one for git alone must not give the task back for ever. */
+  async #isStopping(): Promise<boolean> {
+    const { stop } = this.#context;
+    await within(signalMs, aborted(stop));
+    return stop.aborted;
   }
 
   #isLost(): boolean {
