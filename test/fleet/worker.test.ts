@@ -29,7 +29,10 @@ for (const [name, env, exit, why] of [
     expect(workers).toMatchObject([{ running: [], left: end.why }]);
   });
 
-test("a signal for the whole process group, which git hears first, is no failure of the task", async () => {
+test.each([
+  ["a signal for the whole process group, which git hears first, is no failure of the task", "returned"],
+  ["a signal for git alone does not give the task back, which might go on for ever", "retried"],
+])("%s", async (_, kind) => {
   await using place = makePlace();
   const repo = makeRepository(place, { "a.txt": "one\n" });
   await using server = await startModelServer([
@@ -41,16 +44,22 @@ test("a signal for the whole process group, which git hears first, is no failure
   const [programs, heard] = [join(place.home, "programs"), join(place.home, "heard")];
   mkdirSync(programs);
   const script = `#!/bin/sh
-case "$*" in *diff-index*) [ -e ${heard} ] || { touch ${heard}; kill -INT $$; } ;; esac
+case "$*" in *" add "*) [ -e ${heard} ] || { touch ${heard}; kill -INT $$; } ;; esac
 exec ${Bun.which("git")} "$@"
 `;
   writeFileSync(join(programs, "git"), script, { mode: 0o755 });
   const batch = await submit(store, [taskOf(server, { key: "a", repo })]);
-  await workAt(place, store, { batch, env: { PATH: `${programs}:${place.env.PATH}` } });
-  expect(existsSync(heard)).toBe(true);
+  const env = { PATH: `${programs}:${place.env.PATH}` };
+  const stop = new AbortController();
+  const running = workAt(place, store, { batch, env, signal: stop.signal });
+  await until(() => existsSync(heard));
+  if (kind === "returned") stop.abort(new KodaError("sigint", "Stopped by SIGINT"));
+  await running;
+  if (kind === "returned") await workAt(place, store, { batch, env });
   const { a } = await resultsOf(store, batch);
-  expect(a).toMatchObject({ state: "done", attempts: [{ kind: "returned" }, { kind: "settled" }] });
-  expect(new TextDecoder().decode(await store.patch(batch, "a"))).toContain("+++ b/new.txt");
+  expect(a).toMatchObject({ state: "done", attempts: [{ kind }, { kind: "settled" }] });
+  // A task that was not given back begins again.
+  expect(a?.hasPatch).toBe(kind === "returned");
 });
 
 test("a machine that has no place for work trees gives the task back, and says why", async () => {
@@ -129,6 +138,27 @@ test.each([[false], [true]])(
     expect(retry).toMatchObject({ exit: 9, error: { code: "unreachable" } });
     expect(Date.parse(retry?.not_before ?? "") - Date.now()).toBeGreaterThan(20_000);
     expect((await store.overview(batch)).paused).toEqual([]);
+  },
+);
+
+/** git as it was before it knew what koda asks for. */
+const oldGit = `#!/bin/sh
+case "$*" in *--object-format*|*--pathspec-from-file*) echo 'error: unknown option x' >&2; exit 129 ;; esac
+exec ${Bun.which("git")} "$@"
+`;
+
+test.each([["in a clone"], ["without a repository"]])(
+  "a git that is too old stops the worker, not the task %s",
+  async (where) => {
+    await using place = makePlace({ git: oldGit });
+    chmodSync(join(place.project, "git"), 0o755);
+    await using server = await startModelServer([call("Write", { path: "new.txt", content: "new\n" }), say("Done.")]);
+    await using store = openStoreOf(place);
+    const repo = makeRepository(place, { "a.txt": "one\n" });
+    const batch = await submit(store, [taskOf(server, { key: "a", ...(where === "in a clone" && { repo }) })]);
+    const { end } = await workAt(place, store, { batch, env: { PATH: `${place.project}:${place.env.PATH}` } });
+    expect(end).toMatchObject({ exit: 7, why: expect.stringContaining("git is too old: koda needs 2.29 or later") });
+    expect((await resultsOf(store, batch)).a).toMatchObject({ state: "queued", attempts: [{ kind: "returned" }] });
   },
 );
 

@@ -1,3 +1,5 @@
+import { aborted } from "../../async/aborted.ts";
+import { within } from "../../async/within.ts";
 import { type AttemptContext, type AttemptServices, AttemptStop } from "./attemptcontext.ts";
 import { type AttemptSetup, setUpAttempt } from "./setup.ts";
 import { changesOf, wasInterrupted } from "./changes.ts";
@@ -21,6 +23,8 @@ const withoutWords: ReadonlyMap<string, string> = new Map([
 ]);
 
 const hasSecret = "the changes have the value of a secret variable of this machine, which the patch has as [key]";
+
+const signalMs = 500;
 
 /** One attempt at a task: its work tree, its runs of `koda exec`, and what comes after them. */
 export class TaskAttempt {
@@ -123,7 +127,7 @@ export class TaskAttempt {
       this.#isMasked = Buffer.compare(patch, changes) !== 0;
       return { ...end, patch };
     } catch (error) {
-      if (wasInterrupted(error)) return this.#stopped();
+      if (wasInterrupted(error) && (await this.#isStopping())) return this.#stopped();
       if (!(error instanceof AttemptFailure)) throw error;
       this.#context.note(error.message);
       return end.exit === 0 ? { ...end, ...this.#failed(error) } : end;
@@ -154,6 +158,13 @@ export class TaskAttempt {
     const session = this.tree?.session;
     const error = { code: "stopped", message };
     return { exit: 143, kind: "stopped", error, spent: this.#spent, ...(session !== undefined && { session }) };
+  }
+
+  /** A signal for all comes to git before it comes to koda; one for git alone must not give the task back for ever. */
+  async #isStopping(): Promise<boolean> {
+    const { stop } = this.#context;
+    await within(signalMs, aborted(stop));
+    return stop.aborted;
   }
 
   #isLost(): boolean {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { GitError } from "../../git/program.ts";
-import { AttemptFailure, endOfFailure } from "./failure.ts";
+import { AttemptFailure, endOfFailure, isOldGit } from "./failure.ts";
 import { withGitTimeout } from "./gittimeout.ts";
 import { assertPatchSize } from "./patchsize.ts";
 import type { WorkTree } from "./worktree.ts";
@@ -46,5 +46,6 @@ function failureOf(error: unknown): unknown {
 
 /** By a signal for the whole process group, as of Ctrl-C, which may come to git before it comes to koda. */
 export function wasInterrupted(error: unknown): boolean {
-  return error instanceof GitError && [129, 130, 143].includes(error.exitCode ?? 0);
+  if (!(error instanceof GitError) || isOldGit(error.exitCode, error.message)) return false;
+  return [129, 130, 143].includes(error.exitCode ?? 0);
 }

@@ -43,6 +43,8 @@ export function endOfFailure(error: unknown): Failed {
   if (isDiskFull(error)) return { ...failures.disk, error: { code: "disk", message: messageOf(error) } };
   if (exhausted.has(errnoOf(error) ?? ""))
     return { ...failures.machine, error: { code: "machine", message: messageOf(error) } };
+  if (error instanceof GitError && isOldGit(error.exitCode, error.message))
+    return { ...failures.git, error: { code: "git", message: oldGitProblem(error.message) } };
   if (error instanceof AttemptFailure) {
     const { code, message } = error;
     return { ...failures[code], error: { code, message } };
@@ -51,6 +53,15 @@ export function endOfFailure(error: unknown): Failed {
   const exit = exitByCode[code];
   const end = isForLock({ code, message: messageOf(error) }) ? failures.unreachable : { exit, kind: kindOfExit(exit) };
   return { ...end, error: { code, message: traceOf(error) } };
+}
+
+export function oldGitProblem(said: string): string {
+  return `git is too old: koda needs 2.29 or later (${said})`;
+}
+
+/** The words of a git that is older than koda needs: it does not know an option. */
+export function isOldGit(status: unknown, said: string): boolean {
+  return status === 129 && /^(?:.*: )?error: unknown (?:option|switch) /m.test(said);
 }
 
 /** The machine, or koda's share of it, has no more processes, files or memory. */

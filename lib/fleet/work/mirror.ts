@@ -100,7 +100,7 @@ async function known({ user, signal }: MirrorSource, mirror: Mirror, name: strin
   const commitOf = async (full: string) => {
     const listed = mirror.refs.find(([ref]) => ref === full && ref.startsWith("refs/heads/"));
     if (listed !== undefined) return listed[1];
-    const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${full}^{commit}`];
+    const args = ["rev-parse", "--verify", "--quiet", `${full}^{commit}`];
     const { exitCode, output } = await tryGit(inMirror(user, mirror, signal), args);
     return exitCode === 0 ? new TextDecoder().decode(output).trim() : undefined;
   };

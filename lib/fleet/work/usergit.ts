@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import { safeSearchPath } from "../../files/program.ts";
 import { isDiskFull, speaksOfLackOfSpace } from "../../files/space.ts";
 import { findGit, type Git } from "../../git/program.ts";
-import { AttemptFailure } from "./failure.ts";
+import { AttemptFailure, isOldGit, oldGitProblem } from "./failure.ts";
 import { type ProgramEnd, runProgram } from "./program.ts";
 
 /** git as the user has set it up, with their credentials: for what reaches another repository. */
@@ -49,6 +49,7 @@ export function remoteFailure(
 ): AttemptFailure {
   const ended = typeof status === "number" ? `failed with exit code ${status}` : `was stopped (${status})`;
   const message = `git ${what} ${ended}: ${withoutPasswords(stderr.trim()).slice(-1000)}`;
+  if (isOldGit(status, stderr)) return new AttemptFailure("git", oldGitProblem(message));
   if (speaksOfLackOfSpace(stderr) && isDiskFull(directory)) return new AttemptFailure("disk", message);
   return new AttemptFailure(outage.test(stderr) ? "unreachable" : "repository", message);
 }
