@@ -16,9 +16,12 @@ const pages = ["README.md", ...[...new Bun.Glob("docs/*.md").scanSync()].toSorte
 const programs =
   "bash cat cp env false find git grep head jq ls mkdir printf sed sh sleep tail timeout touch tr true".split(" ");
 
-/** Notes the arguments and the exit code of each koda. A proxy and a worker run until they are stopped. */
+/**
+ * Notes the arguments and the exit code of each koda. A proxy and a worker run until they are stopped, but for a worker
+ * that ends when all is done: others wait for that.
+ */
 const wrapper = `#!/bin/sh
-case $1 in proxy | worker) limit=1 ;; *) limit=50 ;; esac
+case $* in *'--drain-after 1s') limit=50 ;; proxy* | worker*) limit=1 ;; *) limit=50 ;; esac
 timeout --preserve-status "$limit" "${binary}" "$@"
 code=$?
 [ "$1-$code" = worker-143 ] && code=0
