@@ -32,6 +32,12 @@ function storeUrl({ store }: StoreOption): string | undefined {
   return store ?? (process.env["KODA_STORE"] || undefined);
 }
 
+/** For messages. */
+export function storeName(options: StoreOption): string {
+  if (options.store !== undefined) return "the store of --store";
+  return storeUrl(options) === undefined ? "koda's own database" : "the store of KODA_STORE";
+}
+
 /** ` --store URL` where a command line needs it to find the batch again; never with a password. */
 export function storeWords(options: StoreOption): string {
   return options.store === undefined ? "" : " --store …";

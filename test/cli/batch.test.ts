@@ -186,7 +186,8 @@ describe("refuses, with exit 10, a batch that is not there:", () => {
     test(verb, async () => {
       await using place = makePlace();
       const { exit, stderr } = await koda(place, ["batch", verb, "nope"]);
-      expect([exit, stderr]).toEqual([10, 'koda: No batch "nope": see koda batch status\n']);
+      const problem = 'koda: No batch "nope" in this store: see koda batch status, and check --store and KODA_STORE\n';
+      expect([exit, stderr]).toEqual([10, problem]);
       expect(existsSync(database(place))).toBe(false);
     });
 });

@@ -85,7 +85,10 @@ describe.skipIf(missingPostgres !== undefined)(`with PostgreSQL${why}`, () => {
     await using place = makePlace();
     const env = { KODA_STORE: await postgres.create() };
     const { exit, stderr } = await koda(place, ["batch", "cancel", "nope"], { env });
-    expect([exit, stderr]).toEqual([10, 'koda: No batch "nope": see koda batch status\n']);
+    expect([exit, stderr]).toEqual([
+      10,
+      'koda: No batch "nope" in this store: see koda batch status, and check --store and KODA_STORE\n',
+    ]);
   });
 });
 

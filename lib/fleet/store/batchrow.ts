@@ -79,7 +79,10 @@ export async function findBatch(rows: Rows, idOrPrefix: string): Promise<string>
 }
 
 function noSuchBatch(id: string): KodaError {
-  return new KodaError("batch_not_found", `No batch "${id}": see koda batch status`);
+  return new KodaError(
+    "batch_not_found",
+    `No batch "${id}" in this store: see koda batch status, and check --store and KODA_STORE`,
+  );
 }
 
 function readable(stored: Stored): BatchRow {
