@@ -38,7 +38,14 @@ export function exitOfBatch({ state, counts }: Pick<BatchOverview, "state" | "co
 /** `12/20 settled: 11 done, 1 failed, 3 running, $0.42`. */
 export function progressLine(overview: BatchOverview): string {
   const { total, counts } = overview;
-  return `${withCommas(total - countUnsettled(counts))}/${withCommas(total)} settled: ${countsLine(overview)}, ${costWords(overview.spent)}`;
+  const settled = `${withCommas(total - countUnsettled(counts))}/${withCommas(total)} settled`;
+  return [`${settled}: ${countsLine(overview)}`, costWords(overview.spent), ...pauseWords(overview)].join(", ");
+}
+
+/** Without them a batch in which nothing may begin would look as if it hung. */
+export function pauseWords({ paused }: Pick<BatchOverview, "paused">): string[] {
+  const now = Date.now();
+  return paused.map(({ group, until }) => `"${group}" waits ${formatElapsed(until - now)} for its provider`);
 }
 
 export function overviewJson(overview: BatchOverview): Record<string, unknown> {

@@ -170,6 +170,11 @@ test("while all wait for a provider, the status asks for no worker", async () =>
   const { stdout } = await koda(place, ["batch", "status", id]);
   expect(stdout).toContain("\npaused   default: its provider asked to wait ");
   expect(stdout).not.toContain("no worker");
+  await using other = start(place, ["batch", "run", "tasks.jsonl", ...using(server)]);
+  const waiting = other.stderr.getReader();
+  let said = "";
+  while (!said.includes(" for its provider\n")) said += new TextDecoder().decode((await waiting.read()).value);
+  expect(said).toMatch(/^koda: group "default" waits (?:59|60) min \d+ s for its provider$/m);
 });
 
 test("when the worker of what runs has been silent for too long, the status asks for another", async () => {

@@ -47,7 +47,7 @@ export async function readOverview(rows: Rows, batch: BatchRow): Promise<BatchOv
     state: batch.state === "open" && isOver ? "over" : batch.state,
     ...(await readSpending(rows, id)),
     workers: await readWorkers(rows, id),
-    paused: await pausedGroups(rows),
+    paused: counts.queued > 0 ? await pausedGroups(rows) : [],
     labels: batch.state === "open" && counts.running === 0 && counts.queued > 0 ? await nextLabels(rows, id) : [],
   };
 }
