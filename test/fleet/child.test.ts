@@ -13,3 +13,12 @@ test("a run whose events cannot be read is not left to itself", async () => {
   await expect(runChild({ ...run, signal: new AbortController().signal })).rejects.toThrow("invalid_type");
   await untilGone(place);
 });
+
+test("a run that was killed does not blame what it said last", async () => {
+  await using place = makePlace();
+  const program = join(place.home, "program");
+  writeFileSync(program, "#!/bin/sh\necho 'A a.txt +1 -0' >&2\nkill -9 $$\n", { mode: 0o755 });
+  const run = { program: [program], args: [], env: place.env, prompt: "", pids: new Set<number>(), onUsage: () => {} };
+  const { failure } = await runChild({ ...run, signal: new AbortController().signal });
+  expect(failure).toBe("koda exec was killed by SIGKILL, perhaps for lack of memory");
+});

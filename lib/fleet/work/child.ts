@@ -120,6 +120,8 @@ function failureOf(
   said: string,
 ) {
   const how = signalCode === null ? `ended with ${exitCode} and no end event` : `was killed by ${signalCode}`;
+  // Nothing that it said before is about that.
+  if (signalCode === "SIGKILL") return `koda exec ${how}, perhaps for lack of memory`;
   const last = said.trim().split("\n").slice(-3).join("\n");
   return `koda exec ${how}${last === "" ? "" : `: ${last}`}`;
 }
