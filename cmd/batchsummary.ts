@@ -60,13 +60,13 @@ function nextLines({ id, counts, state, settings }: BatchOverview, options: Word
   const open = countUnsettled(counts);
   const again = counts.failed + counts.poison + counts.cancelled + counts.skipped;
   const store = storeWords(options);
-  const run = `koda batch run --resume ${id}${store}${runWords(options)}`;
   const larger = state === "budget" ? budgetFlags(settings) : "";
+  const run = `koda batch run --resume ${id}${store}${runWords(options)}${larger}`;
   return [
     ...(open > 0
       ? [
           `To go on with ${counted(open, "task")}${state === "budget" ? ", with a larger budget" : ""}: ` +
-            `${run}${more[state]}${larger}`,
+            `${run}${more[state]}`,
         ]
       : []),
     ...(again > 0 ? [`To retry what did not work: koda batch retry ${id}${store} && ${run}`] : []),

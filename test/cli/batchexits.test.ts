@@ -109,14 +109,17 @@ test("a budget is for all tasks together: what is left of it waits", async () =>
     providers: { custom: { models: { scripted: { price: { input: 2, cached: 0.5, output: 10 } } } } },
   });
   const usage = { input: 100_000, cached: 0, output: 1_000 };
-  await using server = await startModelServer(() => reply(say("Done."), { usage }));
-  const rows = Array.from({ length: 5 }, (_, at) => ({ key: `t${at}` }));
+  const look = call("Read", { path: "x" });
+  await using server = await startModelServer((request) =>
+    keyOf(request) === "t0" ? reply(look, { usage: { input: 1, output: 0 } }) : reply(say("Done."), { usage }),
+  );
+  const rows = Array.from({ length: 5 }, (_, at) => ({ key: `t${at}`, options: { "max-turns": 1 } }));
   const ran = await runBatch(place, server, rows, ["--max-cost", "0.5"]);
   expect(ran.exit, ran.stderr).toBe(5);
   const id = idIn(ran);
   const { counts, state } = await statusOf(place, id);
   expect(state).toBe("budget");
-  expect(counts).toMatchObject({ done: 3, queued: 2 });
+  expect(counts).toMatchObject({ limit: 1, done: 3, queued: 1 });
   const costs = (await rowsOf(place, id)).reduce((sum, { cost_usd: cost }) => sum + (cost ?? NaN), 0);
   // One request of the only running task may be too many.
   expect(costs).toBeLessThanOrEqual(0.5 + 0.21);
@@ -126,8 +129,9 @@ test("a budget is for all tasks together: what is left of it waits", async () =>
   const again = await koda(place, ["batch", "run", "--resume", id]);
   expect([again.exit, again.stdout], again.stderr).toEqual([5, ""]);
   expect(again.stderr).toContain(`, with a larger budget: koda batch run --resume ${id} --max-cost USD\n`);
+  expect(again.stderr).toContain(` --limits && koda batch run --resume ${id} --max-cost USD\n`);
   const more = await koda(place, ["batch", "run", "--resume", id, "--max-cost", "5"]);
-  expect([more.exit, outcomesIn(more)], more.stderr).toEqual([0, { t3: "done", t4: "done" }]);
+  expect([more.exit, outcomesIn(more)], more.stderr).toEqual([5, { t4: "done" }]);
 });
 
 test("a message of several lines is set in, or on one line behind the name of a task", async () => {
