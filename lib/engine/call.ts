@@ -27,8 +27,9 @@ export async function perform(turn: Turn, asked: Prepared, signal: AbortSignal):
   const { result, error } = attempted;
   const durationMs = Math.round((performance.now() - startedAt) * 10) / 10;
 
-  // A turn may end again and again the same way, as long as its end is not accepted; a denied end is no end.
-  const isObserved = error === undefined && (tool !== finishName || result.denied !== undefined);
+  // A turn may end again and again the same way, as long as no end is accepted; a denied or mistaken one is none.
+  const isEnd = tool === finishName && result.denied === undefined && !("mistake" in asked);
+  const isObserved = error === undefined && !isEnd;
   const repetition = isObserved ? turn.loop.observe(tool, asked.input, lastingText(result)) : "new";
   const list = todo.items === listBefore ? undefined : todo.items;
   const told = call === asked ? result : withRewriting(result, call);

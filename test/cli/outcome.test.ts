@@ -83,6 +83,7 @@ const rows: Row[] = [
     "failed 1",
     { code: "loop", requests: 4 },
   ],
+  ["an unknown tool without end", () => call("Finish", { status: "done" }), "failed 1", { code: "loop", requests: 4 }],
   ["a denied call that matters", sudo, "failed 3", { code: "denied", flags: ["--fail-on", "denied"] }],
   ["a denied call that does not", sudo, "done 0"],
   [
