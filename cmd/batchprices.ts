@@ -1,5 +1,5 @@
 import { formatPath } from "../lib/config/keypath.ts";
-import { KodaError } from "../lib/errors.ts";
+import { exitByCode, KodaError } from "../lib/errors.ts";
 import type { FleetTask } from "../lib/fleet/task.ts";
 import { isDemo } from "../lib/model/demoname.ts";
 import { assertModelName, resolveModel } from "../lib/model/resolve.ts";
@@ -21,7 +21,7 @@ export async function assertModels(tasks: readonly FleetTask[]): Promise<void> {
     for await (const { choice, context, isTrusted } of choicesOf(tasks))
       if (!isTrusted) await assertModelName(choice, context);
   } catch (error) {
-    if (!(error instanceof KodaError) || error.code === "usage") throw error;
+    if (!(error instanceof KodaError) || exitByCode[error.code] === 2) throw error;
   }
 }
 
