@@ -116,7 +116,7 @@ const stateWords: Readonly<Record<BatchOverview["state"], string>> = {
   open: "open",
   over: "over",
   halted: "halted by a task that failed: koda batch retry queues it again, and starts the others too",
-  budget: "out of budget",
+  budget: "out of budget: koda batch run --resume goes on with a larger --max-cost or --max-tokens",
   cancelled: "cancelled",
 };
 
