@@ -260,8 +260,10 @@ function refuseContradictions(
   const shown = (key: string) => command.positionals[key]?.value.placeholder ?? `--${key}`;
   for (const set of command.exclusive ?? []) {
     const [one, other] = set.filter((key) => present.has(key));
-    if (one !== undefined && other !== undefined)
-      throw fail(`${shown(one)} and ${shown(other)} cannot be used together`);
+    if (one === undefined || other === undefined) continue;
+    const { flag, reason } = command.exclusiveReason ?? {};
+    const why = flag === one || flag === other ? `: ${reason}` : "";
+    throw fail(`${shown(one)} and ${shown(other)} cannot be used together${why}`);
   }
   for (const set of command.atLeastOne ?? [])
     if (!set.some((key) => present.has(key))) throw fail(`Expected ${set.map(shown).join(" or ")}`);

@@ -34,6 +34,8 @@ export type CommandSpec = {
   readonly runsModel?: true;
   /** Sets of flags and positionals of which at most one may be given. */
   readonly exclusive?: readonly (readonly string[])[];
+  /** Why nothing else may be given with one of them. */
+  readonly exclusiveReason?: { readonly flag: string; readonly reason: string };
   /** Sets of flags and positionals of which at least one must be given. */
   readonly atLeastOne?: readonly (readonly string[])[];
   /** Flags that require another flag. */

@@ -68,6 +68,7 @@ export const batchCommands = {
       ["no-sandbox", "net"],
       ["no-sandbox", "deny-net"],
     ],
+    exclusiveReason: { flag: "resume", reason: "the tasks of a batch keep what they were submitted with" },
     atLeastOne: [["tasks", "repos", "resume"]],
     needs: listNeeds,
     examples: [

@@ -224,6 +224,11 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
 
   ["exec", ["-m", "a", "-m", "b"], '--model was given twice, as "a" and as "b": give it once'],
   ["exec", ["--output", "text", "--json"], '--output was given twice, as "text" and as "jsonl": give it once'],
+  [
+    "batch run",
+    ["--resume", "a", "-m", "b"],
+    "--resume and --model cannot be used together: the tasks of a batch keep what they were submitted with",
+  ],
   ["exec", ["-f", "a", "do it"], "PROMPT and --file cannot be used together"],
   ["exec", ["-f", "a", "-"], "PROMPT and --file cannot be used together"],
   ["exec", ["--resume", "a", "--session", "b"], "--session and --resume cannot be used together"],
