@@ -30,8 +30,9 @@ async function closed(place: Place, server: ModelServer): Promise<void> {
 }
 
 test("what a task has changed is pushed as one commit, and then the user's own command runs", async () => {
-  const publishCommand = 'env | grep ^KODA_ | sort > "$HOME/published"; test -d "$KODA_TREE"';
-  await using task = await published(change, {}, { publishCommand });
+  const publishCommand = 'env | grep ^KODA_ | sort > "$HOME/published"; test -d "$KODA_TREE" && test -z "$GIT_DIR"';
+  // As in a hook of git.
+  await using task = await published(change, {}, { publishCommand, env: { GIT_DIR: "/nonexistent" } });
   const { place, repo } = task;
   git(place, repo, "config", "user.name", "Nobody");
   const { events } = await task.work();

@@ -5,7 +5,7 @@ import type { ShadowRepository } from "./shadowrepository.ts";
 import { AttemptFailure } from "./failure.ts";
 import { fetchFlags, startName } from "./mirror.ts";
 import { runProgram } from "./program.ts";
-import { remoteFailure, runRemote, tryRemote, type UserGit } from "./usergit.ts";
+import { remoteFailure, runRemote, tryRemote, type UserGit, withoutRepository } from "./usergit.ts";
 import type { TaskClaim } from "../store.ts";
 
 /**
@@ -91,7 +91,7 @@ export async function runPublishCommand(
   const { batch, task } = claim;
   const names = { BRANCH: branch, COMMIT: commit, BATCH: batch, KEY: task.key, REPO: task.repo ?? "", TREE: root };
   const own = Object.fromEntries(Object.entries(names).map(([name, value]) => [`KODA_${name}`, value]));
-  const env = { ...user.env, ...own };
+  const env = { ...withoutRepository(user.env), ...own };
   // Not in the work tree: what looks for its configuration there would obey the model.
   const cwd = dirname(shadow.directory);
   const end = await runProgram(["/bin/sh", "-c", command], { cwd, env, limitMs: commandLimitMs, signal });

@@ -81,9 +81,8 @@ const settings = [
 
 /** Never asks: ssh has no terminal either, and so it acts as in its batch mode. */
 function environment(env: UserGit["env"], { directory }: RemoteRun): Record<string, string | undefined> {
-  const kept = Object.entries(env).filter(([name]) => !ofRepository.test(name));
   return {
-    ...Object.fromEntries(kept),
+    ...withoutRepository(env),
     KODA_STORE: undefined,
     GIT_DIR: directory,
     GIT_TERMINAL_PROMPT: "0",
@@ -95,7 +94,11 @@ function environment(env: UserGit["env"], { directory }: RemoteRun): Record<stri
   };
 }
 
-/** Variables that are set where koda is started by a hook of some repository. */
+/** Without what is set where koda is started by a hook of some repository. */
+export function withoutRepository(env: UserGit["env"]): UserGit["env"] {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !ofRepository.test(name)));
+}
+
 const ofRepository =
   /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|PREFIX|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|COMMON_DIR|NAMESPACE|CEILING_DIRECTORIES|TEMPLATE_DIR)$/;
 
