@@ -14,7 +14,7 @@ import { processesNaming } from "../support/shell.ts";
 import { until } from "../support/until.ts";
 
 /** KODA_SEQUENCES=200 tries more of them, and KODA_SEED begins with another one. */
-const count = Number(process.env.KODA_SEQUENCES ?? 20);
+const count = Number(process.env.KODA_SEQUENCES ?? 12);
 const firstSeed = Number(process.env.KODA_SEED ?? 1);
 
 /** The event that ends a run, at one of its first six requests (`at`); in one the model is silent from then on. */

@@ -5,7 +5,7 @@ import { binary, koda } from "../support/koda.ts";
 import { makePlace, type Place } from "../support/place.ts";
 
 /** The moments during the start that are tried; the last ones are in the command itself. KODA_SEQUENCES=500: more. */
-const moments = Number(process.env.KODA_SEQUENCES ?? 50);
+const moments = Number(process.env.KODA_SEQUENCES ?? 25);
 
 /** They take turns. */
 const term = { signal: "SIGTERM", exit: 143 } as const;

@@ -19,7 +19,7 @@ import { deadPort } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
 const host = "127.0.0.1";
-const visits = 10_000;
+const visits = 5_000;
 const atOnce = 500;
 
 const isLinux = process.platform === "linux";

@@ -9,7 +9,7 @@ import { describeFleetStore } from "../support/fleetsuite.ts";
 import { defaults, isClaim, task, worker } from "../support/fleettasks.ts";
 import { makePlace } from "../support/place.ts";
 
-describeFleetStore("a store in SQLite", 25, async () => {
+describeFleetStore("a store in SQLite", 12, async () => {
   const place = makePlace();
   const path = join(place.home, "koda.db");
   return {

@@ -45,6 +45,36 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
     expect(notes.some((note) => / is back after [\d.]+ m?s\.$/.test(note))).toBe(true);
   });
 
+  test.concurrent(
+    "a dead worker's task is another's within ten seconds of its lease, and a live one's stays",
+    async () => {
+      const url = await server.create();
+      await using store = await openRemoteFleet(url, { role: "worker", note: () => {} });
+      await store.submit("b", { ...defaults, leaseMs }, [task("dead"), task("live")]);
+      const [dead, alive] = [worker(), worker()];
+      const lost = await store.claim(dead, "b");
+      const live = await store.claim(alive, "b");
+      if (!isClaim(lost) || !isClaim(live)) throw new Error("no claim");
+
+      await using sql = new SQL(url, { max: 1 });
+      const started = performance.now() - goneMs;
+      await sql`UPDATE koda_boss.job SET heartbeat_on = heartbeat_on - ${goneMs} * interval '1 millisecond'`;
+      let again = await store.claim(alive, "b");
+      for (; !isClaim(again); again = await store.claim(alive, "b")) {
+        expect(await store.keep(alive, new Map([[live, { costUsd: 0, tokens: 0 }]]))).toEqual(
+          new Map([[live, "held"]]),
+        );
+        await Bun.sleep(500);
+      }
+      const ms = performance.now() - started;
+      expect(again).toMatchObject({ attempt: 2, resumes: true, task: { key: "dead" } });
+      expect(ms).toBeGreaterThan(leaseMs - 1000);
+      expect(ms).toBeLessThan(leaseMs + 11_000);
+      expect(await store.keep(dead, new Map([[lost, { costUsd: 0, tokens: 0 }]]))).toEqual(new Map([[lost, "lost"]]));
+    },
+    60_000,
+  );
+
   test.concurrent("a worker whose network is cut goes on when it is back, and keeps its task", async () => {
     const url = await server.create();
     await using relay = await startRelay(`${server.directory}/.s.PGSQL.5432`);
@@ -252,6 +282,10 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
       });
   });
 });
+
+const leaseMs = 10_000;
+/** As if so much of the leases were over. */
+const goneMs = 7_000;
 
 const patient: RemoteOptions = { role: "worker", note: () => {}, silenceMs: 3000 };
 

@@ -7,7 +7,7 @@ import { missingPostgres, startPostgres } from "../support/postgres.ts";
 
 if (missingPostgres !== undefined) test.skip(`a store in PostgreSQL (${missingPostgres})`, () => {});
 else
-  describeFleetStore("a store in PostgreSQL", 6, async () => {
+  describeFleetStore("a store in PostgreSQL", 3, async () => {
     const server = await startPostgres();
     const url = await server.create();
     const sql = new SQL(url, { max: 1 });

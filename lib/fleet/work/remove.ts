@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync, renameSync } from "node:fs";
+import { lstatSync, readdirSync, realpathSync, renameSync, type Stats } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -8,11 +8,21 @@ import { HeldDirectory } from "../../files/held.ts";
 /** Removes a directory that commands have filled, if it is there. Links are removed, not followed. */
 export async function removeDirectory(path: string): Promise<void> {
   const parent = unlessRefused(() => realpathSync(dirname(path)));
-  if (parent === undefined || lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
-  using above = HeldDirectory.open(parent);
-  using top = opened(above, basename(path));
-  if (top !== undefined) await flatten(top);
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (parent === undefined || found === undefined) return;
+  if (!isSimple(path, found)) {
+    using above = HeldDirectory.open(parent);
+    using top = opened(above, basename(path));
+    if (top !== undefined) await flatten(top);
+  }
   await rm(path, { recursive: true, force: true });
+}
+
+/** Open, and without directories. */
+function isSimple(path: string, { mode }: Stats): boolean {
+  if ((mode & 0o700) !== 0o700) return false;
+  const entries = unlessRefused(() => readdirSync(path, { withFileTypes: true }));
+  return entries?.every((entry) => !entry.isDirectory()) === true;
 }
 
 /** The same where nothing depends on it: returns why it could not. */

@@ -1,5 +1,6 @@
 import {
   copyFileSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -75,6 +76,7 @@ export class ShadowRepository {
   }
 
   #run(signal: AbortSignal): GitRun {
+    if (!existsSync(join(this.directory, "HEAD"))) makeGitDirectory(this.directory, "sha1");
     return { git: this.#git, directory: this.directory, workTree: this.#root, cwd: this.#root, signal };
   }
 }
@@ -137,19 +139,25 @@ type NewShadowRepository = {
   commit: string | undefined;
 };
 
-/** For a tree as it was just made: of a commit, or empty. */
+/** For a tree as it was just made: of a commit, or empty. Of an empty one git knows nothing before it has a file. */
 export function makeShadowRepository(made: NewShadowRepository): ShadowRepository {
   const { directory, git, root, mirror, commit: base = emptyTree } = made;
-  for (const part of ["objects/info", "refs"]) mkdirSync(join(directory, part), { recursive: true });
-  writeFileSync(join(directory, "HEAD"), "ref: refs/heads/none\n");
-  writeFileSync(join(directory, "config"), mirror?.hash === "sha256" ? longHashes : shortHashes);
+  mkdirSync(directory, { recursive: true });
   if (mirror !== undefined) {
+    makeGitDirectory(directory, mirror.hash);
     writeFileSync(join(directory, "objects/info/alternates"), `${mirror.objects}\n`);
     copyShallow(mirror, directory);
     copyIndex(join(root, ".git", "index"), join(directory, "index"));
   }
   writeFileSync(join(directory, baseFile), base);
   return new ShadowRepository({ directory, base, git, root });
+}
+
+/** `HEAD` comes last. */
+function makeGitDirectory(directory: string, hash: Mirror["hash"]): void {
+  for (const part of ["objects/info", "refs"]) mkdirSync(join(directory, part), { recursive: true });
+  writeFileSync(join(directory, "config"), hash === "sha256" ? longHashes : shortHashes);
+  writeFileSync(join(directory, "HEAD"), "ref: refs/heads/none\n");
 }
 
 /** As it was made by an earlier attempt. */

@@ -53,7 +53,7 @@ const races: readonly Attempt[] = [
 os.symlink(P + "/src/file", P + "/now")
 other = os.fork()
 if other == 0:
-    for turn in range(1000):
+    for turn in range(300):
         os.symlink((OUT + "/file", P + "/src/file")[turn % 2], P + "/next"); os.rename(P + "/next", P + "/now")
     os._exit(0)
 opened = 0
