@@ -5,8 +5,7 @@ import type { RowReading } from "../lib/fleet/list/row.ts";
 import { type Shard, tasksOfShard } from "../lib/fleet/list/shards.ts";
 import type { TaskList } from "../lib/fleet/list/tasklist.ts";
 import { openReader, readToEnd } from "./bytes.ts";
-import type { CommandOptions } from "./options.ts";
-import type { ExecOptions } from "./options.ts";
+import type { CommandOptions, ExecOptions } from "./options.ts";
 import { defaultFlags, openTaskOptions } from "./taskoptions.ts";
 
 type ListOptions = Pick<CommandOptions<"batch submit">, "tasks" | "repos" | "prompt" | "publish" | "shard"> & {

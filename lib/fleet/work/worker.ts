@@ -126,8 +126,10 @@ export class FleetWorker {
     if (isOver && (batch !== undefined || once === true)) return true;
     if (drainAfterMs === undefined && !isOver) await this.#sayWhyIdle();
     if (idleMs < (drainAfterMs ?? Infinity)) return false;
-    const why = await this.#whyIdle();
-    this.#stop({ why: `there was nothing to do${why && `: ${why}`}`, exit: 0 });
+    const left = isOver
+      ? ""
+      : `, but tasks are left: ${(await this.#whyIdle()) || "they run elsewhere, or have to wait"}`;
+    this.#stop({ why: `there was nothing to do${left}`, exit: 0 });
     return true;
   }
 
