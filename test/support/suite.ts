@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { keptVariable } from "./kept.ts";
+import { withMemoryTmp } from "./memorytmp.ts";
 import { type Case, casesIn, linesByFolder, linesOfSkipped } from "./report.ts";
 
 /**
@@ -43,14 +44,17 @@ async function runTests(args: readonly string[]): Promise<{ exitCode: number; ca
   const flags = ["--timeout=60000", "--only-failures", "--reporter=junit", `--reporter-outfile=${report}`];
   const kept = join(scratch, "kept");
   mkdirSync(kept);
-  const child = Bun.spawn([process.execPath, "test", ...flags, ...args], {
-    env: { ...process.env, [keptVariable]: kept },
+  // A short name: sockets have a path of 108 bytes at most.
+  const memory = mkdtempSync(join(tmpdir(), "kt-"));
+  const { command, env } = withMemoryTmp(memory, [process.execPath, "test", ...flags, ...args]);
+  const child = Bun.spawn(command, {
+    env: { ...process.env, ...env, [keptVariable]: kept },
     stdout: "inherit",
     stderr: "inherit",
   });
   const exitCode = await child.exited;
   const cases = casesIn(textOf(report));
-  rmSync(scratch, { recursive: true });
+  for (const directory of [scratch, memory]) rmSync(directory, { recursive: true });
   return { exitCode, cases };
 }
 
