@@ -1,10 +1,10 @@
 import { aborted } from "../../async/aborted.ts";
-import { within } from "../../async/within.ts";
 import { exitByCode, KodaError, messageOf } from "../../errors.ts";
 import { type AttemptContext, AttemptStop } from "./attemptcontext.ts";
 import type { FleetEvent } from "../events.ts";
 import { traceOf } from "./failure.ts";
 import { HeldClaims } from "./heldclaims.ts";
+import { IdleTime } from "./idle.ts";
 import { StoreRetry } from "./storeretry.ts";
 import { eventOf } from "./settledevent.ts";
 import type { AttemptEnd, TaskClaim, FleetStore, Idle, Settled, WorkerIdentity } from "../store.ts";
@@ -39,20 +39,15 @@ const usualPatienceMs = 10 * 60_000;
 /** A worker that is told to stop still says what became of its tasks. */
 const stopGraceMs = 10_000;
 
-/** An idle worker asks now and then: its share of a processor, and of the store, has to be small. */
-const firstIdleMs = 100;
-const longestIdleMs = 3_000;
-
 /** Claims tasks, carries them out and settles them, until there is a reason to stop. */
 export class FleetWorker {
   readonly #options: WorkerOptions;
   readonly #retry: StoreRetry;
   readonly #held: HeldClaims;
+  readonly #idle: IdleTime;
   readonly #attempts = new Set<Promise<void>>();
   #end: WorkerEnd | undefined;
   #begun = 0;
-  /** Until it begins another task. */
-  #hasSaidWhyIdle = false;
   /** Replaced each time that something may have made another task free. */
   #change = Promise.withResolvers<void>();
 
@@ -62,6 +57,7 @@ export class FleetWorker {
     const onOutage = (message: string) => note({ type: "worker.note", worker: identity.id, message });
     this.#retry = new StoreRetry({ patienceMs, signal, graceMs: stopGraceMs, onOutage });
     this.#held = new HeldClaims({ store, identity, retry: this.#retry, onFailure: (error) => this.#fail(error) });
+    this.#idle = new IdleTime({ ...options, retry: this.#retry });
   }
 
   async run(): Promise<WorkerEnd> {
@@ -84,28 +80,28 @@ export class FleetWorker {
   }
 
   async #work(): Promise<void> {
-    let idleSince = performance.now();
-    let idleMs = firstIdleMs;
     while (this.#end === undefined && !this.#options.signal.aborted) {
       if (this.#isFull()) {
         await this.#changed();
-        idleSince = performance.now();
+        this.#idle.restart();
         continue;
       }
       // It may come while the store is asked. A new one: an idle worker would leave every wait of weeks on the old one.
       this.#change = Promise.withResolvers();
-      const change = this.#change.promise.then(() => (idleMs = firstIdleMs));
+      const { promise: change } = this.#change;
       const claim = await this.#claim();
       if (claim === undefined) return;
       if ("task" in claim) {
         this.#begin(claim);
-        [idleSince, idleMs] = [performance.now(), firstIdleMs];
+        this.#idle.end();
         continue;
       }
-      if (this.#held.size > 0) idleSince = performance.now();
-      if (await this.#isOver(claim, performance.now() - idleSince)) return;
-      await within(idleMs * (0.75 + Math.random() / 2), change);
-      idleMs = Math.min(idleMs * 2, longestIdleMs);
+      if (this.#held.size > 0) this.#idle.restart();
+      else {
+        const why = await this.#idle.whyStop(claim);
+        if (why !== undefined) return this.#stop({ why, exit: 0 });
+      }
+      await this.#idle.pause(change);
     }
   }
 
@@ -118,35 +114,6 @@ export class FleetWorker {
   async #changed(): Promise<void> {
     if (this.#options.once === true && this.#held.size === 0) this.#stop({ why: "its one task has ended", exit: 0 });
     else await this.#change.promise;
-  }
-
-  async #isOver({ isOver }: Idle, idleMs: number): Promise<boolean> {
-    const { batch, once, drainAfterMs } = this.#options;
-    if (this.#held.size > 0) return false;
-    if (isOver && (batch !== undefined || once === true)) return true;
-    if (drainAfterMs === undefined && !isOver) await this.#sayWhyIdle();
-    if (idleMs < (drainAfterMs ?? Infinity)) return false;
-    const left = isOver
-      ? ""
-      : `, but tasks are left: ${(await this.#whyIdle()) || "they run elsewhere, or have to wait"}`;
-    this.#stop({ why: `there was nothing to do${left}`, exit: 0 });
-    return true;
-  }
-
-  async #sayWhyIdle(): Promise<void> {
-    if (this.#hasSaidWhyIdle) return;
-    this.#hasSaidWhyIdle = true;
-    const { identity, note } = this.#options;
-    const why = await this.#whyIdle();
-    if (why !== "") note({ type: "worker.note", worker: identity.id, message: `Waiting: ${why}` });
-  }
-
-  /** Empty when there is no reason but that nothing is to be done. */
-  async #whyIdle(): Promise<string> {
-    const { store, identity, batch } = this.#options;
-    // The next claim has the same trouble with the store, and says so.
-    const missing = await this.#retry.once(() => store.missingLabels(identity, batch)).catch(() => []);
-    return missing.length === 0 ? "" : `some tasks need labels that this worker does not have: ${missing.join(", ")}`;
   }
 
   async #claim(): Promise<TaskClaim | Idle | undefined> {
@@ -164,7 +131,6 @@ export class FleetWorker {
     // It was on its way when the worker was told to stop.
     if (this.#options.signal.aborted) held.stop.abort(new AttemptStop("leaving"));
     this.#begun++;
-    this.#hasSaidWhyIdle = false;
     const attempt = this.#carryOut(held)
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {
