@@ -7,20 +7,15 @@ import { Checkpointing } from "./checkpointing.ts";
 import type { ChildEnd } from "./child.ts";
 import { assertTaskFlags, variablesWithKeys } from "./childarguments.ts";
 import { AttemptFailure, endOfFailure } from "./failure.ts";
-import { judgeEnd } from "./machinefault.ts";
 import { type Masks, masksFor } from "./masks.ts";
 import type { WorkTree } from "./worktree.ts";
 import { type PublishTarget, pushBranch, readTarget, runPublishCommand } from "./publish.ts";
+import { reportOf } from "./runreport.ts";
 import { runWithinGrant } from "./runs.ts";
 import { userGit } from "./usergit.ts";
 import type { AttemptEnd, TaskClaim, Spending } from "../store.ts";
 
 type Ended = Omit<AttemptEnd, "durationMs">;
-
-const withoutWords: ReadonlyMap<string, string> = new Map([
-  ["blocked", "The task is blocked"],
-  ["schema", "The answer does not match the schema"],
-]);
 
 const hasSecret = "the changes have the value of a secret variable of this machine, which the patch has as [key]";
 
@@ -93,30 +88,15 @@ export class TaskAttempt {
     return ran;
   }
 
-  async #endOf({ end: run, model, failure }: ChildEnd, isOutOfBudget: boolean, tree: WorkTree): Promise<Ended> {
-    const end = this.#kept(run);
+  async #endOf({ end, model, failure }: ChildEnd, isOutOfBudget: boolean, tree: WorkTree): Promise<Ended> {
     if (end?.exit !== 0 && this.#context.stop.aborted) return this.#stopped();
     const about = { spent: this.#spent, session: tree.session, ...(model !== undefined && { model }) };
     if (end === undefined) {
       const error = { code: "killed", message: this.#masks.text(failure) };
       return await this.#withPatch({ ...about, exit: 70, kind: "exit", error }, tree);
     }
-    const machine = { ...this.#options, state: tree.state, flags: this.#claim.task.args };
-    const { exit, kind, code } = await judgeEnd(end, machine);
-    const { message: said = "", retry_at: retryAt } = end.error ?? {};
-    // The limit of the run was its grant, of which the user knows nothing.
-    const message = isOutOfBudget
-      ? "The budget of the batch is spent, or reserved for other tasks"
-      : said.replace(/ \(--max-(tokens|cost)\)$/, " (--task-max-$1)");
-    const ended: Ended = {
-      ...about,
-      exit,
-      kind: isOutOfBudget ? "budget" : kind,
-      ...(code !== undefined && { error: { code, message: this.#masks.text(message) } }),
-      ...(retryAt !== undefined && { retryAt: Date.parse(retryAt) }),
-      result: this.#resultOf(end, tree),
-    };
-    return await this.#withPatch(ended, tree);
+    const reporting = { claim: this.#claim, tree, masks: this.#masks, services: this.#options, isOutOfBudget };
+    return await this.#withPatch({ ...about, ...(await reportOf(end, reporting)) }, tree);
   }
 
   /** Without the changes nothing is done; an attempt that has failed keeps its own reason. */
@@ -132,24 +112,6 @@ export class TaskAttempt {
       this.#context.note(error.message);
       return end.exit === 0 ? { ...end, ...this.#failed(error) } : end;
     }
-  }
-
-  /** Some reasons have words of the model. */
-  #kept(end: ChildEnd["end"]): ChildEnd["end"] {
-    const message = withoutWords.get(end?.error?.code ?? "");
-    if (end?.error === undefined || message === undefined || this.#claim.settings.transcripts !== "none") return end;
-    return { ...end, error: { ...end.error, message } };
-  }
-
-  /** koda's own account of the run is kept always; the model's words as far as the batch allows. */
-  #resultOf(end: Record<string, unknown>, { isInPlace }: WorkTree): Record<string, unknown> {
-    const { v: _, seq: __, at: ___, type: ____, text, output, resume, ...result } = end;
-    return this.#masks.fields({
-      ...result,
-      ...(this.#claim.settings.transcripts !== "none" && { text, output }),
-      // The command line works in the tree, which is removed when the task is settled.
-      ...((isInPlace || this.#options.keepTrees) && { resume }),
-    });
   }
 
   #stopped(): Ended {
