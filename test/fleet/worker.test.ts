@@ -468,7 +468,7 @@ test("a worker says what it waits for when only tasks with other labels are left
   await submit(store, [taskOf(server, { key: "a", labels: ["gpu"] })]);
   const why = "some tasks need labels that this worker does not have: gpu";
   const { end } = await workAt(place, store, { drainAfterMs: 0 });
-  expect(end).toEqual({ why: `there was nothing to do, but tasks are left: ${why}`, exit: 0 });
+  expect(end).toEqual({ why: `there was nothing to do, but ${why}`, exit: 0 });
   const stop = new AbortController();
   const { events } = await workAt(place, store, { once: true, signal: stop.signal, onEvent: () => stop.abort() });
   expect(events[0]).toMatchObject({ type: "worker.note", message: `Waiting: ${why}` });

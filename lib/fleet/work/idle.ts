@@ -46,7 +46,7 @@ export class IdleTime {
     if (isOver && (batch !== undefined || once === true)) return "nothing is left to do";
     if (drainAfterMs === undefined && !isOver) await this.#sayWhy();
     if (performance.now() - this.#since < (drainAfterMs ?? Infinity)) return undefined;
-    const left = isOver ? "" : `, but tasks are left: ${(await this.#why()) || "they run elsewhere, or have to wait"}`;
+    const left = isOver ? "" : `, but ${(await this.#why()) || "tasks are left, which run elsewhere or have to wait"}`;
     return `there was nothing to do${left}`;
   }
 
