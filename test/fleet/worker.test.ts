@@ -422,6 +422,19 @@ test("a store that stays away ends the worker with its code", async () => {
   expect(end).toEqual({ why: "Cannot reach the store", exit: 10 });
 });
 
+test("a worker that cannot say that it leaves ends with the code of that", async () => {
+  await using place = makePlace();
+  await using store = openStoreOf(place);
+  const gone = new Proxy(store, {
+    get(target, name) {
+      if (name === "leave") return () => Promise.reject(new KodaError("store", "Cannot reach the store"));
+      return Reflect.get(target, name).bind(target);
+    },
+  });
+  const { end } = await workAt(place, gone, { once: true, patienceMs: 0 });
+  expect(end).toEqual({ why: "Cannot reach the store", exit: 10 });
+});
+
 test("a worker that drains ends when there was nothing to do for that long", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("Done.")]);

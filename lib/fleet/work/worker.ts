@@ -65,21 +65,23 @@ export class FleetWorker {
     const over = new AbortController();
     const keeping = this.#held.sendHeartbeats(over.signal);
     const stopping = aborted(AbortSignal.any([signal, over.signal])).then(() => this.#stopAll());
+    let idle: string | undefined;
     try {
-      await this.#work();
+      idle = await this.#work();
     } finally {
       await Promise.all(this.#attempts);
       over.abort();
       await Promise.all([keeping, stopping]);
     }
-    const end = this.#end ?? { why: "nothing is left to do", exit: 0 };
+    const end = this.#end ?? { why: idle ?? "nothing is left to do", exit: 0 };
     await this.#retry.ask(() => store.leave(identity, end.why)).catch((error: unknown) => this.#fail(error));
     const { why, exit } = this.#end ?? end;
     note({ type: "worker.stop", worker: identity.id, why, ...(exit !== 0 && { exit }) });
     return { why, exit };
   }
 
-  async #work(): Promise<void> {
+  /** Returns why there is nothing to do, if that is the reason to stop. */
+  async #work(): Promise<string | undefined> {
     while (this.#end === undefined && !this.#options.signal.aborted) {
       if (this.#isFull()) {
         await this.#changed();
@@ -90,7 +92,7 @@ export class FleetWorker {
       this.#change = Promise.withResolvers();
       const { promise: change } = this.#change;
       const claim = await this.#claim();
-      if (claim === undefined) return;
+      if (claim === undefined) break;
       if ("task" in claim) {
         this.#begin(claim);
         this.#idle.end();
@@ -99,10 +101,11 @@ export class FleetWorker {
       if (this.#held.size > 0) this.#idle.restart();
       else {
         const why = await this.#idle.whyStop(claim);
-        if (why !== undefined) return this.#stop({ why, exit: 0 });
+        if (why !== undefined) return why;
       }
       await this.#idle.pause(change);
     }
+    return undefined;
   }
 
   #isFull(): boolean {
