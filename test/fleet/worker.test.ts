@@ -435,6 +435,25 @@ test("a worker that cannot say that it leaves ends with the code of that", async
   expect(end).toEqual({ why: "Cannot reach the store", exit: 10 });
 });
 
+test("a worker that is told to stop waits for no reason why it is idle", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer([]);
+  await using store = openStoreOf(place);
+  await submit(store, [taskOf(server, { key: "a", labels: ["gpu"] })]);
+  const stop = new AbortController();
+  const silent = new Proxy(store, {
+    get(target, name) {
+      if (name !== "missingLabels") return Reflect.get(target, name).bind(target);
+      return () => {
+        stop.abort(new KodaError("sigterm", "Stopped by SIGTERM"));
+        return new Promise(() => {});
+      };
+    },
+  });
+  const { end } = await workAt(place, silent, { signal: stop.signal });
+  expect(end).toEqual({ why: "Stopped by SIGTERM", exit: 143 });
+});
+
 test("a worker that drains ends when there was nothing to do for that long", async () => {
   await using place = makePlace();
   await using server = await startModelServer([say("Done.")]);

@@ -1,3 +1,4 @@
+import { unlessAborted } from "../../async/unlessaborted.ts";
 import { within } from "../../async/within.ts";
 import type { FleetEvent } from "../events.ts";
 import type { FleetStore, Idle, WorkerIdentity } from "../store.ts";
@@ -11,6 +12,7 @@ type IdleOptions = {
   once?: boolean | undefined;
   drainAfterMs?: number | undefined;
   note(event: FleetEvent): void;
+  signal: AbortSignal;
 };
 
 /** An idle worker asks now and then: its share of a processor, and of the store, has to be small. */
@@ -67,9 +69,10 @@ export class IdleTime {
 
   /** Empty when there is no reason but that nothing is to be done. */
   async #why(): Promise<string> {
-    const { store, identity, retry, batch } = this.#options;
+    const { store, identity, retry, batch, signal } = this.#options;
+    const asked = retry.once(() => store.missingLabels(identity, batch));
     // The next claim has the same trouble with the store, and says so.
-    const missing = await retry.once(() => store.missingLabels(identity, batch)).catch(() => []);
+    const missing = await unlessAborted(asked, signal).catch(() => []);
     return missing.length === 0 ? "" : `some tasks need labels that this worker does not have: ${missing.join(", ")}`;
   }
 }
