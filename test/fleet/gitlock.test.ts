@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { KodaError } from "../../lib/errors.ts";
 import type { FleetEvent } from "../../lib/fleet/events.ts";
 import { mirrorOf } from "../../lib/fleet/work/batchdirectory.ts";
+import { mirrorName } from "../../lib/fleet/work/mirror.ts";
 import { batches, git, makeRepository, openStoreOf, resultsOf, submit, taskOf } from "../support/fleetplace.ts";
 import { workAt } from "../support/machine.ts";
 import { call, say, silence } from "../support/model-reply.ts";
@@ -61,10 +62,10 @@ test("what a killed fetch has left in a mirror is no reason to fail for the next
   await using store = openStoreOf(place);
   const after = { key: "b", repo, after: ["a"] };
   const batch = await submit(store, [taskOf(server, { key: "a", repo }), taskOf(server, after)]);
-  const branches = join(mirrorOf(join(batches(place), batch), repo), "refs/heads");
+  const refs = join(mirrorOf(join(batches(place), batch), repo), "refs/koda");
   const leaveLock = () => {
-    mkdirSync(branches, { recursive: true });
-    writeFileSync(join(branches, "main.lock"), "");
+    mkdirSync(refs, { recursive: true });
+    writeFileSync(join(refs, mirrorName("refs/heads/main").replace(".git", ".lock")), "");
   };
   leaveLock();
   const onEvent = ({ type }: FleetEvent) => {

@@ -89,11 +89,13 @@ export async function findRevision(source: MirrorSource, mirror: Mirror, ref: st
 export async function fetchBranch(source: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
   if (branchProblem(name) !== undefined) return undefined;
   const full = `refs/heads/${name}`;
-  const failure = await fetchRef(source, mirror, { from: full, to: full });
+  // The mirror's own branches stay as they were: others begin with `main~1`, and `main/1` may have come in its place.
+  const to = `${wanted}${nameOf(full)}`;
+  const failure = await fetchRef(source, mirror, { from: full, to });
   if (failure?.message.includes("couldn't find remote ref") === true) return undefined;
   if (failure !== undefined) throw failure;
   const run = { directory: mirror.directory, signal: source.signal };
-  return { commit: (await runRemote(source.user, run, ["rev-parse", full])).trim(), branch: name };
+  return { commit: (await runRemote(source.user, run, ["rev-parse", to])).trim(), branch: name };
 }
 
 async function known({ user, signal }: MirrorSource, mirror: Mirror, name: string): Promise<Revision | undefined> {
