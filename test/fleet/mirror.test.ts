@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { fetchBranch, findRevision, openMirror } from "../../lib/fleet/work/mirror.ts";
+import { fetchBranch, findRevision, openMirror, startName } from "../../lib/fleet/work/mirror.ts";
 import { userGit } from "../../lib/fleet/work/usergit.ts";
 import { git, makeRepository } from "../support/fleetplace.ts";
 import { makePlace } from "../support/place.ts";
@@ -15,10 +15,14 @@ test("the branches of a mirror stay as they were, also when one is fetched again
   const first = commit();
   git(place, repo, "commit", "--quiet", "--allow-empty", "--message=second");
   expect(await fetchBranch(source, mirror, "main")).toEqual({ commit: commit(), branch: "main" });
-  for (const ref of [undefined, "main"])
+  for (const ref of [undefined, "main", "HEAD"])
     expect(await findRevision(source, mirror, ref)).toEqual({ commit: first, branch: "main" });
   for (const ref of ["main~0", "HEAD~0"]) expect(await findRevision(source, mirror, ref)).toEqual({ commit: first });
   // Where git had a file it would need a directory.
   git(place, repo, "branch", "--move", "main", "main/1");
   expect(await fetchBranch(source, mirror, "main/1")).toEqual({ commit: commit(), branch: "main/1" });
+});
+
+test("HEAD is another name of the default branch", () => {
+  expect(startName({ defaultBranch: "refs/heads/main" }, "HEAD")).toBe("main");
 });

@@ -75,8 +75,8 @@ async function fetchAll({ user, directory, repo, signal }: MirrorSource): Promis
 export const fetchFlags = ["--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-gc", "--update-shallow"];
 
 /** The name of what a task begins with; of a branch it is the short one. */
-export function startName({ defaultBranch = "HEAD" }: Pick<Mirror, "defaultBranch">, ref = defaultBranch): string {
-  return ref.replace(/^refs\/heads\//, "");
+export function startName({ defaultBranch = "HEAD" }: Pick<Mirror, "defaultBranch">, ref = "HEAD"): string {
+  return (ref === "HEAD" ? defaultBranch : ref).replace(/^refs\/heads\//, "");
 }
 
 /** Finds a branch, a tag or a commit; one that no branch has is fetched by itself. */
