@@ -44,6 +44,6 @@ const patchProblem = "Cannot make the patch (--patch): ";
 /** How it says that it has no directory for temporary files, which is a setting of the machine or a full disk. */
 const temporaryProblem = "Cannot make a directory for temporary files in ";
 
-/** How it says that there is no such model. Without a flag of the task's the model was chosen on this machine. */
+/** How it says that there is no such model. Without one of these flags it was chosen on this machine. */
 const modelProblem = /^(?:Unknown provider|Cannot tell which provider|The provider ".*" has no default model)/;
-const choosesModel = /^--(?:model|base-url|agent)=/;
+const choosesModel = /^--(?:model|base-url|agent|trust-project)(?:=|$)/;
