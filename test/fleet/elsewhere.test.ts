@@ -184,3 +184,13 @@ for (const [args, input, code, message] of [
       { code, message },
     ]);
   });
+
+test("without transcripts a doubt about an answer does not quote it", async () => {
+  await using place = makePlace();
+  await using server = await startModelServer(() => say("These are the words:"));
+  await using store = openStoreOf(place);
+  const batch = await submit(store, [taskOf(server, { key: "a" })], { transcripts: "none" });
+  await workAt(place, store, { batch });
+  const { a } = await resultsOf(store, batch);
+  expect(a?.result?.["incomplete"]).toEqual(["the answer ends in a colon"]);
+});

@@ -15,6 +15,7 @@ const endSchema = z.looseObject({
   exit: z.number(),
   error: z.object({ code: z.string(), message: z.string(), retry_at: z.string().optional() }).optional(),
   usage: z.object({ input: count, output: count, cost_usd: z.number().optional() }),
+  incomplete: z.array(z.string()).optional(),
   files_changed: z.number(),
 });
 

@@ -43,9 +43,15 @@ const plainReasons: ReadonlyMap<string, string> = new Map([
 ]);
 
 function withoutWords(run: RunEnd): RunEnd {
-  const { text: _, output: __, ...end } = run;
-  const message = plainReasons.get(end.error?.code ?? "");
-  return end.error === undefined || message === undefined ? end : { ...end, error: { ...end.error, message } };
+  const { text: _, output: __, incomplete, ...end } = run;
+  const { error } = end;
+  const message = plainReasons.get(error?.code ?? "");
+  return {
+    ...end,
+    // They quote the answer after a colon.
+    ...(incomplete && { incomplete: incomplete.map((reason) => reason.replace(/: .*/s, "")) }),
+    ...(error !== undefined && message !== undefined && { error: { ...error, message } }),
+  };
 }
 
 /** koda's own account of the run is kept always. */
