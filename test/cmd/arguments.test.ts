@@ -25,6 +25,7 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
   [["-mdemo"], { model: "demo" }],
   [["-m=demo"], { model: "demo" }],
   [["--model=a=b"], { model: "a=b" }],
+  [["-m", "/srv/models/own/"], { model: "/srv/models/own/" }],
   [["--model=-odd"], { model: "-odd" }],
   [["-qmdemo", "do it"], { quiet: true, model: "demo", prompt: "do it" }],
   [["--base-url", "http://127.0.0.1:8080/v1/"], { baseUrl: "http://127.0.0.1:8080/v1" }],
