@@ -31,7 +31,7 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
   const id = await begin(store, list, options);
   const report = await BatchReport.open({ json: options.json, pipe: "tabs" }, stopper.controller);
   const { total, paused } = await store.overview(id);
-  const waits = pauseWords({ paused }).map((words) => `koda: group ${words}`);
+  const waits = pauseWords({ paused }).map((words) => `koda: ${words}`);
   await report.lines([`koda: batch ${id}, ${counted(total, "task")}`, ...waits]);
   await report.event({ type: "batch.start", batch: id, total });
   const worked = await workOn({ store, id, report, options, tasks: list?.tasks }, stopper);

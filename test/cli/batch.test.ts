@@ -128,7 +128,7 @@ test("the status of a batch that nothing runs names the labels that a worker nee
   const { stdout: id } = await koda(place, ["batch", "submit", "tasks.jsonl", "-m", "demo"]);
   const { stdout } = await koda(place, ["batch", "status", id.trim()]);
   const commands = `koda worker --labels big,gpu, or koda batch run --resume ${id}`;
-  expect(stdout).toEndWith(`If no worker waits for its tasks, start one: ${commands}`);
+  expect(stdout).toEndWith(`If no worker is waiting for its tasks, start one: ${commands}`);
 });
 
 test("results without a directory for temporary files are refused", async () => {
@@ -175,7 +175,7 @@ test("a list with a mistake submits nothing", async () => {
   await using place = makePlace();
   const ran = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a" }, { key: "a" }]);
   expect([ran.exit, ran.stdout]).toEqual([2, ""]);
-  expect(ran.stderr).toContain('tasks.jsonl:2: "key" "a": line 1 has it already');
+  expect(ran.stderr).toContain('tasks.jsonl:2: "key" "a": already used on line 1');
   const unknown = 'Unknown provider "nosuch" in the model "nosuch/x"';
   const run = async (...flags: string[]) => await koda(place, ["batch", "run", "tasks.jsonl", ...flags]);
   place.write("tasks.jsonl", listOf([{ key: "a", options: { model: "demo" } }, { key: "b" }]));

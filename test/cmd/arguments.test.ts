@@ -228,7 +228,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   [
     "batch run",
     ["--resume", "a", "-m", "b"],
-    "--resume and --model cannot be used together: the tasks of a batch keep what they were submitted with",
+    "--resume and --model cannot be used together: the tasks of a batch keep the options they were submitted with",
   ],
   ["exec", ["-f", "a", "do it"], "PROMPT and --file cannot be used together"],
   ["exec", ["-f", "a", "-"], "PROMPT and --file cannot be used together"],

@@ -277,7 +277,8 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
       test(`the URL ${url}`, async () => {
         const error = await refusal(url);
         expect(error).toMatchObject({ code: "usage" });
-        const expected = "Expected postgres://USER@HOST:5432/DATABASE, with %40 for @ in a password, and the like";
+        const expected =
+          "Expected postgres://USER@HOST:5432/DATABASE, with special characters in a password percent-encoded (@ is %40)";
         expect(error.message).toBe(`Cannot use this URL of a store: ${problem}. ${expected}`);
       });
   });
