@@ -24,6 +24,11 @@ for (const [name, end, judged] of [
     { exit: 2, code: "usage", message: unknown, flags: ["--model=crop/m"] },
     { exit: 2, kind: "exit" },
   ],
+  [
+    "nor is one of a trusted project's",
+    { exit: 2, code: "usage", message: unknown, flags: ["--trust-project"] },
+    { exit: 2, kind: "exit" },
+  ],
 ] as const)
   test(name, async () => {
     await using place = makePlace();
