@@ -172,7 +172,7 @@ describe("a merge refuses", () => {
         rmSync(join(paths[0] ?? "", "patches"), { recursive: true });
         return paths;
       },
-      'shard-1" has lost the patch of "t0"',
+      'shard-1" is missing the patch of "t0"',
     ],
     [
       "a directory that is not whole",

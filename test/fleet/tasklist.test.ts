@@ -101,7 +101,7 @@ describe("a broken line is named", () => {
     ["a key like an attempt", `${row()}\n${row({ key: "a.2" })}`, 'a later attempt of "a" has the same name'],
     ["both prompts", row({ prompt_file: "x" }), '"prompt" and "prompt_file": expected one of them'],
     ["no prompt", '{"key":"a"}', '"prompt" is missing: expected "prompt" or "prompt_file"'],
-    ["an empty prompt", row({ prompt: "  " }), '"prompt" "  ": expected a text that is not empty'],
+    ["an empty prompt", row({ prompt: "  " }), '"prompt" "  ": expected a non-empty string'],
     ["a missing file", '{"key":"a","prompt_file":"gone.md"}', '"prompt_file" "gone.md": no such file'],
     [
       "an unknown option",
@@ -139,7 +139,7 @@ describe("a broken line is named", () => {
     ["a flag for git", row({ repo: "--upload-pack=id" }), '"repo": expected a URL'],
     ["a ref like a flag", row({ repo: "x", ref: "-x" }), '"ref" "-x": expected a branch'],
     ["a ref alone", row({ ref: "main" }), '"ref" requires "repo"'],
-    ["out of the clone", row({ repo: "x", dir: "../y" }), '"dir" "../y": expected a directory below the clone'],
+    ["out of the clone", row({ repo: "x", dir: "../y" }), '"dir" "../y": expected a directory in the clone'],
     ["a bad label", row({ labels: ["a b"] }), '"labels" "a b": expected a list of labels'],
     ["a bad group", row({ group: "" }), '"group" "": expected 1 to 64'],
     ["no UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), "tasks.jsonl:1: the line is not UTF-8 text"],

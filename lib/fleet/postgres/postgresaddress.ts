@@ -58,5 +58,5 @@ function decoded(part: string): string {
 
 function badUrl(problem: string): KodaError {
   const expected = `Expected ${form}, with special characters in a password percent-encoded (@ is %40)`;
-  return new KodaError("usage", `Cannot use this URL of a store: ${problem}. ${expected}`);
+  return new KodaError("usage", `Cannot use this store URL: ${problem}. ${expected}`);
 }
