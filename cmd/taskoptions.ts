@@ -113,7 +113,7 @@ function whyNot(name: string): string {
     return "a task cannot turn off the sandbox: give the flag to koda batch run or koda worker";
   if (name === "cd") return 'the work tree of a task is its own: name a directory in "dir"';
   if (Object.hasOwn(runFlags, name))
-    return `a flag of koda exec that a task cannot have: the batch sets its input, output and session`;
+    return "a task cannot have this flag of koda exec: expected one for the model, permissions, limits or the answer's schema";
   const meant = nearest(name, Object.keys(flags));
   return `unknown option${meant === undefined ? ": expected a flag of koda exec without its dashes" : ` (did you mean "${meant}"?)`}`;
 }

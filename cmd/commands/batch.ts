@@ -22,11 +22,6 @@ const format = {
   output: { short: "o", value: value.file, group: "Output", about: "Write to FILE; for patches, a directory" },
 } as const;
 
-const listExclusive = [
-  ["tasks", "repos"],
-  ["bare", "trust-project"],
-] as const;
-
 const listNeeds = [
   { flag: "repos", other: "prompt" },
   { flag: "prompt", other: "repos" },
@@ -64,7 +59,6 @@ export const batchCommands = {
     exclusive: [
       ["tasks", "repos", "resume"],
       ...ofTheList.map((flag) => ["resume", flag]),
-      ["bare", "trust-project"],
       ["no-sandbox", "net"],
       ["no-sandbox", "deny-net"],
     ],
@@ -87,7 +81,7 @@ export const batchCommands = {
     details: "Takes the list and the flags of koda batch run. Nothing is submitted when a line has a mistake.",
     positionals: tasks,
     flags: submitFlags,
-    exclusive: listExclusive,
+    exclusive: [["tasks", "repos"]],
     atLeastOne: [["tasks", "repos"]],
     needs: listNeeds,
     examples: [

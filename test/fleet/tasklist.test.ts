@@ -111,7 +111,7 @@ describe("a broken line is named", () => {
     [
       "an option of the batch",
       row({ options: { session: "x" } }),
-      '"options.session": a flag of koda exec that a task cannot have',
+      '"options.session": a task cannot have this flag of koda exec',
     ],
     ["no sandbox", row({ options: { "no-sandbox": true } }), "give the flag to koda batch run or koda worker"],
     ["another project", row({ options: { cd: "/" } }), 'name a directory in "dir"'],
