@@ -48,7 +48,7 @@ export async function cancelTasks(options: CommandOptions<"batch cancel">): Prom
   const { counts, settings } = await store.overview(id);
   const soon = formatDuration(Math.ceil(settings.leaseMs / 3_000) * 1000);
   const rest =
-    counts.running === 0 ? "" : `; ${withCommas(counts.running)} still running, to be stopped within ${soon}`;
+    counts.running === 0 ? "" : `; ${withCommas(counts.running)} still running, which will stop within ${soon}`;
   const text = `Cancelled ${counted(tasks - counts.running, "task")} of ${id}${rest}\n`;
   await print(options.json ? asJson({ batch: id, cancelled: tasks }) : text);
   return 0;

@@ -45,7 +45,9 @@ export function progressLine(overview: BatchOverview): string {
 /** Without them a batch in which nothing may begin would look as if it hung. */
 export function pauseWords({ paused }: Pick<BatchOverview, "paused">): string[] {
   const now = Date.now();
-  return paused.map(({ group, until }) => `"${group}" waits ${formatElapsed(until - now)} for its provider`);
+  return paused.map(
+    ({ group, until }) => `group "${group}" is paused by its provider for ${formatElapsed(until - now)}`,
+  );
 }
 
 export function overviewJson(overview: BatchOverview): Record<string, unknown> {
@@ -93,7 +95,7 @@ export function overviewLines(overview: BatchOverview, { now, store }: { now: nu
     ...workers.map((worker) => `worker   ${workerLine(worker, now)}`),
     ...(isIdle(overview, now)
       ? [
-          `If no worker waits for its tasks, start one: koda worker${store}${labelWords(labels)}, ` +
+          `If no worker is waiting for its tasks, start one: koda worker${store}${labelWords(labels)}, ` +
             `or koda batch run --resume ${id}${store}`,
         ]
       : []),
@@ -115,8 +117,8 @@ function labelWords(labels: readonly string[]): string {
 const stateWords: Readonly<Record<BatchOverview["state"], string>> = {
   open: "open",
   over: "over",
-  halted: "halted by a task that failed: koda batch retry queues it again, and starts the others too",
-  budget: "out of budget: koda batch run --resume goes on with a larger --max-cost or --max-tokens",
+  halted: "halted by a failed task: koda batch retry queues it again and starts the others",
+  budget: "out of budget: give koda batch run --resume a larger --max-cost or --max-tokens",
   cancelled: "cancelled",
 };
 

@@ -116,7 +116,7 @@ function noteOf(event: Exclude<FleetEvent, SettledEvent>): string[] {
     case "worker.stop":
       return event.exit === undefined ? [] : messageLines(`koda: starting no more tasks: ${event.why}`);
     case "task.superseded":
-      return [`note  ${event.key}: another worker has the task, and this attempt does not count`];
+      return [`note  ${event.key}: another worker has taken over the task, so this attempt does not count`];
     case "batch.start":
     case "batch.end":
     case "task.start":

@@ -24,12 +24,14 @@ type RunOptions = CommandOptions<"batch run">;
 
 /** `koda batch run`: a list to its end, in this process and those that it starts. */
 export async function runBatch(options: RunOptions, stopper: Stopper): Promise<number> {
-  const list = options.resume === undefined ? await listToRun(options, stopper.controller.signal) : undefined;
+  const checkModel = await openModelCheck();
+  const list =
+    options.resume === undefined ? await listToRun(options, checkModel, stopper.controller.signal) : undefined;
   await using store = await openBatchStore(options, "worker");
   const id = await begin(store, list, options);
   const report = await BatchReport.open({ json: options.json, pipe: "tabs" }, stopper.controller);
   const { total, paused } = await store.overview(id);
-  const waits = pauseWords({ paused }).map((words) => `koda: group ${words}`);
+  const waits = pauseWords({ paused }).map((words) => `koda: ${words}`);
   await report.lines([`koda: batch ${id}, ${counted(total, "task")}`, ...waits]);
   await report.event({ type: "batch.start", batch: id, total });
   const worked = await workOn({ store, id, report, options, tasks: list?.tasks }, stopper);
@@ -44,8 +46,11 @@ export async function runBatch(options: RunOptions, stopper: Stopper): Promise<n
 }
 
 /** Its tasks all run here. */
-async function listToRun(options: RunOptions, signal: AbortSignal): Promise<SubmittedList> {
-  const checkModel = openModelCheck();
+async function listToRun(
+  options: RunOptions,
+  checkModel: Awaited<ReturnType<typeof openModelCheck>>,
+  signal: AbortSignal,
+): Promise<SubmittedList> {
   const list = await checkedList(options, signal, checkModel);
   if (list.tasks.some(hasNoModel)) await checkModel({});
   return list;

@@ -65,12 +65,12 @@ function nextLines({ id, counts, state, settings }: BatchOverview, options: Word
   return [
     ...(open > 0
       ? [
-          `To go on with ${counted(open, "task")}${state === "budget" ? ", with a larger budget" : ""}: ` +
+          `To continue with ${counted(open, "task")}${state === "budget" ? " and a larger budget" : ""}: ` +
             `${run}${more[state]}`,
         ]
       : []),
     ...(again > 0 ? [`To retry what did not work: koda batch retry ${id}${store} && ${run}`] : []),
-    ...(counts.limit > 0 ? [`To go on after a limit: koda batch retry ${id} --limits${store} && ${run}`] : []),
+    ...(counts.limit > 0 ? [`To continue after a limit: koda batch retry ${id} --limits${store} && ${run}`] : []),
   ];
 }
 

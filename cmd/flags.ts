@@ -324,7 +324,7 @@ export const submitFlags = {
   ...grouped("Input", {
     repos: {
       value: value.file,
-      about: "Instead of TASKS, one task for each line: a URL or a path, and perhaps a ref",
+      about: "Instead of TASKS, one task for each line: a URL or a path, optionally followed by a ref",
     },
     prompt: { value: value.file, about: "The prompt of the tasks of --repos" },
     publish: {

@@ -47,7 +47,8 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
     publishCommand,
     flags: noSandbox ? ["--no-sandbox"] : [],
     isTaskFlag: (name) => Object.hasOwn(taskFlags, name),
-    mayWriteGit: noSandbox || (await allowsGit(directory)),
+    // An invalid configuration stops the worker, and not each task.
+    mayWriteGit: (await allowsGit(directory)) || noSandbox,
   });
   const { signal } = stopper.controller;
   const choice = { concurrency: jobs, batch, once, drainAfterMs };

@@ -8,9 +8,16 @@ type ModelOptions = Partial<Pick<ExecOptions, "model" | "baseUrl" | "trustProjec
 
 /**
  * Refuses the model of tasks that this machine carries out when it knows no provider of it: theirs, or that of the
- * user's own configuration. A project that is trusted may bring providers.
+ * user's own configuration, which must be valid. A project that is trusted may bring providers.
  */
-export function openModelCheck(): (options: ModelOptions) => Promise<void> {
+export async function openModelCheck(): Promise<(options: ModelOptions) => Promise<void>> {
+  const { env } = process;
+  const user = { env, home: homedir() };
+  const request = { ...user, root: batchesDirectory(user), bare: false, isTrusted: false, sets: [], overrides: {} };
+  const { config } = await loadConfig(request);
+  const assertKnown = async (model = config.model) => {
+    if (model !== undefined) await assertModel(model, { config, env });
+  };
   const checked = new Map<string | undefined, Promise<void>>();
   return async ({ model, baseUrl, trustProject = false }) => {
     if (baseUrl !== undefined || trustProject) return;
@@ -18,15 +25,6 @@ export function openModelCheck(): (options: ModelOptions) => Promise<void> {
     checked.set(model, found);
     await found;
   };
-}
-
-async function assertKnown(model: string | undefined): Promise<void> {
-  const { env } = process;
-  const user = { env, home: homedir() };
-  const request = { ...user, root: batchesDirectory(user), bare: false, isTrusted: false, sets: [], overrides: {} };
-  const { config } = await loadConfig(request);
-  const chosen = model ?? config.model;
-  if (chosen !== undefined) await assertModel(chosen, { config, env });
 }
 
 const choosesModel = /^--(?:model|agent|base-url|trust-project)(?:=|$)/;

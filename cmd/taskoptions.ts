@@ -109,10 +109,11 @@ function expectedOf({ value, many }: Flag): string {
 }
 
 function whyNot(name: string): string {
-  if (name === "no-sandbox") return "a task may not switch the sandbox off: give it to koda batch run or koda worker";
+  if (name === "no-sandbox")
+    return "a task cannot turn off the sandbox: give the flag to koda batch run or koda worker";
   if (name === "cd") return 'the work tree of a task is its own: name a directory in "dir"';
   if (Object.hasOwn(runFlags, name))
-    return `koda exec has it, but a task may not: its input, output and session are the batch's`;
+    return "a task cannot have this flag of koda exec: expected one for the model, permissions, limits or the answer's schema";
   const meant = nearest(name, Object.keys(flags));
   return `unknown option${meant === undefined ? ": expected a flag of koda exec without its dashes" : ` (did you mean "${meant}"?)`}`;
 }

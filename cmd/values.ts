@@ -59,7 +59,7 @@ export const shellCommand: ArgumentType<string> = {
 export const program: ArgumentType<string> = { ...text("CMD"), expected: "a program", completes: "program" };
 
 export const model: ArgumentType<string> = {
-  ...matching("NAME", /^(?!\s).*[^\s/]$/s, "a name, as in openai/gpt-5"),
+  ...matching("NAME", /^(?!\s|[^/]*\/$).*\S$/s, "a name, as in openai/gpt-5"),
   completes: "models",
 };
 export const agent: ArgumentType<string> = { ...text("NAME"), completes: "agents" };

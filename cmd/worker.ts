@@ -35,7 +35,7 @@ function linesOf(event: FleetEvent): string[] {
     case "task.returned":
       return [`return ${nameOf(event)}: ${whyOf(event)}`];
     case "task.superseded":
-      return [`lost   ${nameOf(event)}: another worker has the task, and this attempt does not count`];
+      return [`lost   ${nameOf(event)}: another worker has taken over the task, so this attempt does not count`];
     case "task.end":
       return [`${event.outcome.padEnd(6)} ${nameOf(event)}${event.outcome === "done" ? "" : `: ${whyOf(event)}`}`];
     case "worker.note":
@@ -56,5 +56,5 @@ function nameOf({ batch, key }: { batch: string; key: string }): string {
 
 function whyOf({ exit, error }: { exit?: number; error?: { message: string } }): string {
   if (error !== undefined) return inline(error.message);
-  return exit === undefined ? "it was not carried out" : `exit ${exit}`;
+  return exit === undefined ? "it did not run" : `exit ${exit}`;
 }

@@ -22,11 +22,6 @@ const format = {
   output: { short: "o", value: value.file, group: "Output", about: "Write to FILE; for patches, a directory" },
 } as const;
 
-const listExclusive = [
-  ["tasks", "repos"],
-  ["bare", "trust-project"],
-] as const;
-
 const listNeeds = [
   { flag: "repos", other: "prompt" },
   { flag: "prompt", other: "repos" },
@@ -43,16 +38,16 @@ const ofTheList = Object.keys(submitFlags).filter(
 
 export const batchCommands = {
   "batch run": {
-    about: "Run a list of tasks, each in a work tree and a session of its own",
+    about: "Run a list of tasks, each with its own work tree and session",
     details:
       "A task is a line of JSON with key, prompt or prompt_file, and any of repo, ref, dir, options, after, group, labels " +
       "and publish (docs/fleet.md). Flags for the model, permissions and limits are the defaults of every task. stdout has " +
-      "a line for each settled task, with tabs between key, outcome, exit code, cost, seconds and error. Exits with 0 when " +
-      "all tasks are done, with 5 when only limits were in the way, and else with 3.",
+      "a line for each settled task: key, outcome, exit code, cost, seconds and error, separated by tabs. Exits with 0 when " +
+      "all tasks are done, with 5 when only limits kept the rest from being done, and otherwise with 3.",
     positionals: tasks,
     flags: {
       ...workFlags,
-      resume: { value: value.batchId, group: "Input", about: "Go on with this batch, instead of TASKS" },
+      resume: { value: value.batchId, group: "Input", about: "Continue this batch, instead of TASKS" },
       results: {
         value: value.directory,
         group: "Output",
@@ -64,11 +59,10 @@ export const batchCommands = {
     exclusive: [
       ["tasks", "repos", "resume"],
       ...ofTheList.map((flag) => ["resume", flag]),
-      ["bare", "trust-project"],
       ["no-sandbox", "net"],
       ["no-sandbox", "deny-net"],
     ],
-    exclusiveReason: { flag: "resume", reason: "the tasks of a batch keep what they were submitted with" },
+    exclusiveReason: { flag: "resume", reason: "the tasks of a batch keep the options they were submitted with" },
     atLeastOne: [["tasks", "repos", "resume"]],
     needs: listNeeds,
     examples: [
@@ -78,8 +72,8 @@ export const batchCommands = {
         about: "One prompt, many repositories",
       },
       { line: "koda batch run tasks.jsonl --shard 2/8 --results out", about: "A part of the list, without a database" },
-      { line: "koda batch run --resume 06q7y2k", about: "Go on after a signal or a crash" },
-      { line: "koda batch run --resume 06q7y2k --max-cost 40", about: "Go on with a budget of 40 dollars in all" },
+      { line: "koda batch run --resume 06q7y2k", about: "Continue after a signal or a crash" },
+      { line: "koda batch run --resume 06q7y2k --max-cost 40", about: "Continue with a budget of 40 dollars in all" },
     ],
   },
   "batch submit": {
@@ -87,7 +81,7 @@ export const batchCommands = {
     details: "Takes the list and the flags of koda batch run. Nothing is submitted when a line has a mistake.",
     positionals: tasks,
     flags: submitFlags,
-    exclusive: listExclusive,
+    exclusive: [["tasks", "repos"]],
     atLeastOne: [["tasks", "repos"]],
     needs: listNeeds,
     examples: [
@@ -139,7 +133,7 @@ export const batchCommands = {
       failed: { group: "General", about: "Only failed tasks" },
       limits: {
         group: "General",
-        about: "Only tasks that ran out of turns, tokens, money or time; they go on where they were",
+        about: "Only tasks that ran out of turns, tokens, money or time; they continue where they stopped",
       },
       ...storeFlag,
       ...json,
@@ -147,7 +141,7 @@ export const batchCommands = {
     },
     examples: [
       { line: "koda batch retry 06q7y2k", about: "Everything that did not work" },
-      { line: "koda batch retry 06q7y2k --limits", about: "Tasks that reached a limit go on where they were" },
+      { line: "koda batch retry 06q7y2k --limits", about: "Tasks that reached a limit continue where they stopped" },
     ],
   },
   "batch results": {

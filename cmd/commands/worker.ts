@@ -13,10 +13,10 @@ export const workerCommands = {
   worker: {
     about: "Run tasks of koda batch submit on this machine",
     details:
-      "Takes tasks from every batch in the store, if it has their labels, and runs each as a koda exec in a work tree of its " +
-      "own. Any number of workers may share a store; when one dies, another goes on with its tasks. On SIGTERM it gives " +
-      "its tasks back and exits. It does the same, and says why, when this machine is at fault: no credentials, no git, a full " +
-      "disk. See docs/fleet.md.",
+      "Takes tasks from every batch in the store, if it has their labels, and runs each as a koda exec in its own work " +
+      "tree. Any number of workers can share a store; when one dies, another continues its tasks. On SIGTERM it puts its " +
+      "tasks back in the queue and exits. It does the same, and says why, when this machine is at fault: no credentials, no " +
+      "git, a full disk. See docs/fleet.md.",
     positionals: {},
     flags: {
       ...workFlags,

@@ -62,7 +62,7 @@ const fleetEvents = [
     .describe("The task was given back, which costs it no retry: the worker stopped, or the machine is at fault"),
   z
     .strictObject({ type: z.literal("task.superseded"), ...task, attempt: count })
-    .describe("The worker was too long silent, so another one has the task, and this attempt does not count"),
+    .describe("The worker was silent for too long, so another one has the task and this attempt does not count"),
   z
     .strictObject({
       type: z.literal("task.end"),

@@ -163,8 +163,8 @@ async function modelNamed(model: string, rows: readonly Provider[], context: Res
 
 function unknownModel(model: string, rows: readonly Provider[], { config, env }: ResolveContext): KodaError {
   const [prefix = "", ...name] = model.split("/");
-  const isNamed = name.length > 0;
   const names = rows.map((provider) => provider.name);
+  const isNamed = name.length > 0 && !names.includes(prefix);
   const meant = isNamed ? nearest(prefix, names) : undefined;
   const usable = rows.filter((row) => isReady(row, config.providers, env));
   const here = usable.map(({ name }) => name).join(", ");

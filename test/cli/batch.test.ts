@@ -128,7 +128,7 @@ test("the status of a batch that nothing runs names the labels that a worker nee
   const { stdout: id } = await koda(place, ["batch", "submit", "tasks.jsonl", "-m", "demo"]);
   const { stdout } = await koda(place, ["batch", "status", id.trim()]);
   const commands = `koda worker --labels big,gpu, or koda batch run --resume ${id}`;
-  expect(stdout).toEndWith(`If no worker waits for its tasks, start one: ${commands}`);
+  expect(stdout).toEndWith(`If no worker is waiting for its tasks, start one: ${commands}`);
 });
 
 test("results without a directory for temporary files are refused", async () => {
@@ -154,11 +154,28 @@ test("a misspelled provider, of a task or of this machine, submits nothing", asy
   expect((await koda(place, ["batch", "status", "--json"])).stdout).toBe("[]\n");
 });
 
+test("an invalid configuration submits nothing, and neither changes a batch nor fails its tasks", async () => {
+  await using place = makePlace();
+  place.write("tasks.jsonl", listOf([{ key: "a" }]));
+  const id = (await koda(place, ["batch", "submit", "tasks.jsonl"])).stdout.trim();
+  const status = async () => JSON.parse((await koda(place, ["batch", "status", "--json"])).stdout) as unknown[];
+  const before = await status();
+  configure(place, { modle: "demo" });
+  const runs = [
+    ["batch", "run", "tasks.jsonl", ...using({ url: "http://127.0.0.1:1/v1" })],
+    ["batch", "run", "--resume", id, "--max-tokens", "9", "--no-sandbox"],
+    ["worker", "--once", "--no-sandbox"],
+  ];
+  for (const { exit, stderr } of await Promise.all(runs.map((argv) => koda(place, argv))))
+    expect([exit, stderr]).toEqual([2, expect.stringContaining('unknown key "modle"')]);
+  expect(await status()).toEqual(before);
+});
+
 test("a list with a mistake submits nothing", async () => {
   await using place = makePlace();
   const ran = await runBatch(place, { url: "http://127.0.0.1:1/v1" }, [{ key: "a" }, { key: "a" }]);
   expect([ran.exit, ran.stdout]).toEqual([2, ""]);
-  expect(ran.stderr).toContain('tasks.jsonl:2: "key" "a": line 1 has it already');
+  expect(ran.stderr).toContain('tasks.jsonl:2: "key" "a": already used on line 1');
   const unknown = 'Unknown provider "nosuch" in the model "nosuch/x"';
   const run = async (...flags: string[]) => await koda(place, ["batch", "run", "tasks.jsonl", ...flags]);
   place.write("tasks.jsonl", listOf([{ key: "a", options: { model: "demo" } }, { key: "b" }]));

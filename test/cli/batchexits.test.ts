@@ -128,7 +128,7 @@ test("a budget is for all tasks together: what is left of it waits", async () =>
   expect(stdout).toContain("budget   $0.50");
   const again = await koda(place, ["batch", "run", "--resume", id]);
   expect([again.exit, again.stdout], again.stderr).toEqual([5, ""]);
-  expect(again.stderr).toContain(`, with a larger budget: koda batch run --resume ${id} --max-cost USD\n`);
+  expect(again.stderr).toContain(` and a larger budget: koda batch run --resume ${id} --max-cost USD\n`);
   expect(again.stderr).toContain(` --limits && koda batch run --resume ${id} --max-cost USD\n`);
   const more = await koda(place, ["batch", "run", "--resume", id, "--max-cost", "5"]);
   expect([more.exit, outcomesIn(more)], more.stderr).toEqual([5, { t4: "done" }]);
@@ -177,8 +177,8 @@ test("while all wait for a provider, the status asks for no worker", async () =>
   await using other = start(place, ["batch", "run", "tasks.jsonl", ...using(server)]);
   const waiting = other.stderr.getReader();
   let said = "";
-  while (!said.includes(" for its provider\n")) said += new TextDecoder().decode((await waiting.read()).value);
-  expect(said).toMatch(/^koda: group "default" waits (?:59|60) min \d+ s for its provider$/m);
+  while (!/ by its provider .*\n/.test(said)) said += new TextDecoder().decode((await waiting.read()).value);
+  expect(said).toMatch(/^koda: group "default" is paused by its provider for (?:59|60) min \d+ s$/m);
 });
 
 test("when the worker of what runs has been silent for too long, the status asks for another", async () => {
@@ -193,9 +193,9 @@ test("when the worker of what runs has been silent for too long, the status asks
   const { stdout: list } = await koda(place, ["batch", "status", "--json"]);
   const [{ id } = { id: "" }] = JSON.parse(list) as { id: string }[];
   let shown = "";
-  while (!shown.includes("If no worker waits")) shown = (await koda(place, ["batch", "status", id])).stdout;
+  while (!shown.includes("If no worker is waiting")) shown = (await koda(place, ["batch", "status", id])).stdout;
   expect(shown).toMatch(
-    /: 1 running\n[^]* runs a, last seen [^]*\nIf no worker waits for its tasks, start one: koda worker, or /,
+    /: 1 running\n[^]* runs a, last seen [^]*\nIf no worker is waiting for its tasks, start one: koda worker, or /,
   );
 });
 

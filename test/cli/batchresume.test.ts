@@ -93,7 +93,7 @@ test("cancel settles what is open, and retry queues it again", async () => {
   const request = await server.nextRequest();
   const [{ id = "" } = {}] = JSON.parse((await koda(place, ["batch", "status", "--json"])).stdout) as { id?: string }[];
   expect((await koda(place, ["batch", "cancel", id])).stdout).toBe(
-    `Cancelled 1 task of ${id}; 1 still running, to be stopped within 1s\n`,
+    `Cancelled 1 task of ${id}; 1 still running, which will stop within 1s\n`,
   );
   expect(await child.exited).toBe(3);
   expect(await request.ended).toBe("gone");

@@ -25,6 +25,7 @@ const accepted: readonly [argv: readonly string[], options: object][] = [
   [["-mdemo"], { model: "demo" }],
   [["-m=demo"], { model: "demo" }],
   [["--model=a=b"], { model: "a=b" }],
+  [["-m", "/srv/models/own/"], { model: "/srv/models/own/" }],
   [["--model=-odd"], { model: "-odd" }],
   [["-qmdemo", "do it"], { quiet: true, model: "demo", prompt: "do it" }],
   [["--base-url", "http://127.0.0.1:8080/v1/"], { baseUrl: "http://127.0.0.1:8080/v1" }],
@@ -227,7 +228,7 @@ const refused: readonly [command: CommandName, argv: readonly string[], message:
   [
     "batch run",
     ["--resume", "a", "-m", "b"],
-    "--resume and --model cannot be used together: the tasks of a batch keep what they were submitted with",
+    "--resume and --model cannot be used together: the tasks of a batch keep the options they were submitted with",
   ],
   ["exec", ["-f", "a", "do it"], "PROMPT and --file cannot be used together"],
   ["exec", ["-f", "a", "-"], "PROMPT and --file cannot be used together"],

@@ -25,7 +25,7 @@ for (const [name, end, judged] of [
     { exit: 2, kind: "exit" },
   ],
   [
-    "nor is one of a project that is trusted",
+    "nor is one of a trusted project's",
     { exit: 2, code: "usage", message: unknown, flags: ["--trust-project"] },
     { exit: 2, kind: "exit" },
   ],

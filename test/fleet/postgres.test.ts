@@ -223,7 +223,7 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
       const error = await refusal(url);
       expect(error).toMatchObject({ code: "store", retryable: false });
       expect(error.message).toMatch(
-        /its tables are of a newer koda \(schema 99, this one knows \d+\)\. Update koda\.$/,
+        /its tables were made by a newer koda \(schema 99, this one knows \d+\)\. Update koda\.$/,
       );
     });
 
@@ -277,8 +277,9 @@ describe.skipIf(missingPostgres !== undefined)(`PostgreSQL${why}`, () => {
       test(`the URL ${url}`, async () => {
         const error = await refusal(url);
         expect(error).toMatchObject({ code: "usage" });
-        const expected = "Expected postgres://USER@HOST:5432/DATABASE, with %40 for @ in a password, and the like";
-        expect(error.message).toBe(`Cannot use this URL of a store: ${problem}. ${expected}`);
+        const expected =
+          "Expected postgres://USER@HOST:5432/DATABASE, with special characters in a password percent-encoded (@ is %40)";
+        expect(error.message).toBe(`Cannot use this store URL: ${problem}. ${expected}`);
       });
   });
 });

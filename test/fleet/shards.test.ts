@@ -172,7 +172,7 @@ describe("a merge refuses", () => {
         rmSync(join(paths[0] ?? "", "patches"), { recursive: true });
         return paths;
       },
-      'shard-1" has lost the patch of "t0"',
+      'shard-1" is missing the patch of "t0"',
     ],
     [
       "a directory that is not whole",
@@ -181,7 +181,7 @@ describe("a merge refuses", () => {
         rmSync(join(paths[0] ?? "", "batch.json"));
         return paths;
       },
-      "there is no batch.json in it; its koda batch run has not ended, or was killed: run it again",
+      "there is no batch.json in it; its koda batch run is still running or was killed: run it again",
     ],
     [
       "more shards than there can be",

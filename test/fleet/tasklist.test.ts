@@ -38,7 +38,7 @@ test("what is wrong with a row does not hide its key", async () => {
   expect((await refusal(rows.join("\n"))).split("\n")).toEqual([
     "3 mistakes in the task list",
     'tasks.jsonl:2: "promt": unknown field (did you mean "prompt"?)',
-    'tasks.jsonl:3: "key" "b": line 2 has it already, expected a key of its own',
+    'tasks.jsonl:3: "key" "b": already used on line 2, expected a unique key',
     'tasks.jsonl:3: "after": there is no task "c"',
     "Nothing was submitted.",
   ]);
@@ -88,7 +88,7 @@ test("a task takes a flag of the command line back", async () => {
 describe("a broken line is named", () => {
   const rows: readonly (readonly [name: string, text: string | Uint8Array, ...parts: string[]])[] = [
     ["no JSON", `${row()}\n{"key":`, "tasks.jsonl:2: the line is not valid JSON: Unexpected"],
-    ["an array of several lines", `[\n${row()}\n]`, "tasks.jsonl:1: the line is not valid", "one JSON object a line"],
+    ["an array of several lines", `[\n${row()}\n]`, "tasks.jsonl:1: the line is not valid", "one JSON object per line"],
     ["no object", "[1]", "tasks.jsonl:1: [1]: expected an object"],
     ["an unknown field", row({ promt: "x" }), 'tasks.jsonl:1: "promt": unknown field (did you mean "prompt"?)'],
     ["no key", '{"prompt":"x"}', '"key" is missing: expected 1 to 48'],
@@ -96,12 +96,12 @@ describe("a broken line is named", () => {
     ["a key that begins with a dot", row({ key: ".." }), '"key" "..": expected'],
     ["a key that looks like a flag", row({ key: "-a" }), '"key" "-a": expected'],
     ["a long key", row({ key: "x".repeat(49) }), "expected 1 to 48"],
-    ["a duplicate key", `${row()}\n\n${row()}`, 'tasks.jsonl:3: "key" "a": line 1 has it already'],
+    ["a duplicate key", `${row()}\n\n${row()}`, 'tasks.jsonl:3: "key" "a": already used on line 1'],
     ["a key in another case", `${row()}\n${row({ key: "A" })}`, 'tasks.jsonl:2: "key" "A": it differs from "a"'],
-    ["a key like an attempt", `${row()}\n${row({ key: "a.2" })}`, 'what a later attempt of "a" is called'],
+    ["a key like an attempt", `${row()}\n${row({ key: "a.2" })}`, 'a later attempt of "a" has the same name'],
     ["both prompts", row({ prompt_file: "x" }), '"prompt" and "prompt_file": expected one of them'],
     ["no prompt", '{"key":"a"}', '"prompt" is missing: expected "prompt" or "prompt_file"'],
-    ["an empty prompt", row({ prompt: "  " }), '"prompt" "  ": expected a text that is not empty'],
+    ["an empty prompt", row({ prompt: "  " }), '"prompt" "  ": expected a non-empty string'],
     ["a missing file", '{"key":"a","prompt_file":"gone.md"}', '"prompt_file" "gone.md": no such file'],
     [
       "an unknown option",
@@ -111,9 +111,9 @@ describe("a broken line is named", () => {
     [
       "an option of the batch",
       row({ options: { session: "x" } }),
-      '"options.session": koda exec has it, but a task may not',
+      '"options.session": a task cannot have this flag of koda exec',
     ],
-    ["no sandbox", row({ options: { "no-sandbox": true } }), "give it to koda batch run or koda worker"],
+    ["no sandbox", row({ options: { "no-sandbox": true } }), "give the flag to koda batch run or koda worker"],
     ["another project", row({ options: { cd: "/" } }), 'name a directory in "dir"'],
     [
       "a bad value",
@@ -127,7 +127,7 @@ describe("a broken line is named", () => {
     ["a missing schema", row({ options: { "output-schema": "no.json" } }), 'Cannot use the schema "/lists/no.json"'],
     ["needs", row({ options: { "verify-attempts": 2 } }), "--verify-attempts requires --verify"],
     ["after nothing", row({ after: ["b"] }), '"after": there is no task "b"'],
-    ["after itself", row({ after: ["a"] }), '"after": "a" names itself'],
+    ["after itself", row({ after: ["a"] }), '"after": "a" depends on itself'],
     ["after something else", row({ after: "b" }), '"after" "b": expected a list of keys'],
     ["publish without repo", row({ publish: { branch: "x" } }), '"publish" requires "repo"'],
     [
@@ -139,7 +139,7 @@ describe("a broken line is named", () => {
     ["a flag for git", row({ repo: "--upload-pack=id" }), '"repo": expected a URL'],
     ["a ref like a flag", row({ repo: "x", ref: "-x" }), '"ref" "-x": expected a branch'],
     ["a ref alone", row({ ref: "main" }), '"ref" requires "repo"'],
-    ["out of the clone", row({ repo: "x", dir: "../y" }), '"dir" "../y": expected a directory below the clone'],
+    ["out of the clone", row({ repo: "x", dir: "../y" }), '"dir" "../y": expected a directory in the clone'],
     ["a bad label", row({ labels: ["a b"] }), '"labels" "a b": expected a list of labels'],
     ["a bad group", row({ group: "" }), '"group" "": expected 1 to 64'],
     ["no UTF-8", Buffer.from([0x7b, 0xff, 0x7d]), "tasks.jsonl:1: the line is not UTF-8 text"],

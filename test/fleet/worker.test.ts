@@ -221,7 +221,7 @@ test("tasks of one repository share what is fetched, and none sees another's cha
     keys.map((key) => taskOf(server, { key, repo, dir: "sub" })),
   );
   const { end } = await workAt(place, store, { batch, jobs: 2 });
-  expect(end).toEqual({ why: "nothing is left to do", exit: 0 });
+  expect(end).toEqual({ why: "nothing left to do", exit: 0 });
   for (const key of keys) {
     expect((await resultsOf(store, batch))[key]).toMatchObject({ state: "done" });
     const patch = new TextDecoder().decode(await store.patch(batch, key));
@@ -460,7 +460,7 @@ test("a worker that drains ends when there was nothing to do for that long", asy
   await using store = openStoreOf(place);
   const batch = await submit(store, [taskOf(server, { key: "a" })]);
   const { end } = await workAt(place, store, { drainAfterMs: 200 });
-  expect(end).toEqual({ why: "there was nothing to do", exit: 0 });
+  expect(end).toEqual({ why: "nothing to do", exit: 0 });
   expect((await resultsOf(store, batch)).a).toMatchObject({ state: "done" });
 });
 
@@ -500,7 +500,7 @@ test("a worker says what it waits for when only tasks with other labels are left
   await submit(store, [taskOf(server, { key: "a", labels: ["gpu"] })]);
   const why = "some tasks need labels that this worker does not have: gpu";
   const { end } = await workAt(place, store, { drainAfterMs: 0 });
-  expect(end).toEqual({ why: `there was nothing to do, but ${why}`, exit: 0 });
+  expect(end).toEqual({ why: `nothing to do, but ${why}`, exit: 0 });
   const stop = new AbortController();
   const { events } = await workAt(place, store, { once: true, signal: stop.signal, onEvent: () => stop.abort() });
   expect(events[0]).toMatchObject({ type: "worker.note", message: `Waiting: ${why}` });

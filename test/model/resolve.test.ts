@@ -192,6 +192,7 @@ describe("the model that a name stands for", () => {
     ],
     ["a bare name and no key", { model: "gpt-9" }, {}, "usage", '"gpt-9"'],
     ["a provider without a default model", { model: "azure" }, {}, "usage", "write azure/MODEL"],
+    ["a provider and no model", { model: "groq/" }, {}, "usage", 'has the model "groq/": write PROVIDER/MODEL'],
     ["a misspelt provider", { model: "opnai/gpt-4.1" }, { env: openai }, "usage", '"openai/gpt-4.1"'],
     ["an unknown provider, with a key", { model: "nosuch/gpt-5" }, { env: openai }, "usage", 'provider "nosuch"'],
     [

@@ -14,6 +14,7 @@ export function withMemoryTmp(
   const mount = `mount -t tmpfs -o size=${mebibytes}m,mode=1777 tests "$0" && exec "$@"`;
   const wrapped = (words: readonly string[]) => ["unshare", "--mount", "sh", "-c", mount, directory, ...words];
   const hasRoom = availableMemory() > 2 * mebibytes * 1024 * 1024;
-  if (!hasRoom || !Bun.spawnSync(wrapped(["true"])).success) return { command: [...command], env: {} };
+  const mayMount = () => Bun.which("unshare") !== null && Bun.spawnSync(wrapped(["true"])).success;
+  if (!hasRoom || !mayMount()) return { command: [...command], env: {} };
   return { command: wrapped(command), env: { TMPDIR: directory } };
 }

@@ -16,7 +16,7 @@ export function repositoryOf(text: string, directory: string): Repository {
   if (scheme === undefined) return { repo: isScpLike(text) || text.startsWith("~/") ? text : resolve(directory, text) };
   if (!schemes.has(scheme.toLowerCase())) return { problem: expectedRepository };
   if (hasPassword(text))
-    return { problem: "the URL has a password, which would be kept in the store: use a credential helper of git" };
+    return { problem: "the URL has a password, which would be kept in the store: use a git credential helper" };
   return { repo: text };
 }
 

@@ -12,7 +12,7 @@ export function checkKeys(rows: readonly Row[], errors: ListErrors): void {
     const earlier = lines.get(key.toLowerCase());
     if (earlier === undefined) lines.set(key.toLowerCase(), row);
     else if (earlier.task.key === key)
-      errors.add(row.line, `"key" ${shownJson(key)}: line ${earlier.line} has it already, expected a key of its own`);
+      errors.add(row.line, `"key" ${shownJson(key)}: already used on line ${earlier.line}, expected a unique key`);
     else
       errors.add(
         row.line,
@@ -23,6 +23,6 @@ export function checkKeys(rows: readonly Row[], errors: ListErrors): void {
   for (const { line, task } of rows) {
     const [, start] = /^(.+)\.\d+$/.exec(task.key) ?? [];
     if (start !== undefined && lines.has(start.toLowerCase()))
-      errors.add(line, `"key" ${shownJson(task.key)}: it is what a later attempt of "${start}" is called`);
+      errors.add(line, `"key" ${shownJson(task.key)}: a later attempt of "${start}" has the same name`);
   }
 }

@@ -34,6 +34,6 @@ function lineText(bytes: Uint8Array): { text: string } | { problem: string } {
 export function nothingIn(name: string): KodaError {
   return new KodaError(
     "usage",
-    `There is no task in ${name}: expected one JSON object a line, as in {"key":"a","prompt":"…"}`,
+    `There is no task in ${name}: expected one JSON object per line, as in {"key":"a","prompt":"…"}`,
   );
 }

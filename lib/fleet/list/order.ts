@@ -9,7 +9,7 @@ export function checkOrder(tasks: readonly Placed[], errors: ListErrors): void {
   const byKey = new Map(tasks.map((task) => [task.key, task]));
   for (const { line, key, after } of tasks)
     for (const other of after) {
-      if (other === key) errors.add(line, `"after": "${key}" names itself`);
+      if (other === key) errors.add(line, `"after": "${key}" depends on itself`);
       else if (!byKey.has(other)) errors.add(line, `"after": there is no task "${other}"${didYouMean(other, byKey)}`);
     }
   if (errors.any) return;

@@ -23,7 +23,8 @@ type RepositoryList = Pick<RowReading, "directory"> & {
 export async function readRepositoryList(bytes: Uint8Array, reading: RepositoryList): Promise<TaskList> {
   const { name, defaults, prompt, branch, shared } = reading;
   const repositories = repositoriesOf(bytes, reading);
-  if (repositories.length === 0) throw new KodaError("usage", `There is no repository in ${name}: expected one a line`);
+  if (repositories.length === 0)
+    throw new KodaError("usage", `There is no repository in ${name}: expected one per line`);
   const { provider, ...flags } = shared;
   const keys = keysOf(repositories);
   const rest = { ...flags, after: [], group: provider ?? "default", labels: [], ...publishing(branch) };
@@ -46,7 +47,10 @@ function repositoriesOf(bytes: Uint8Array, { name, directory, branch }: Reposito
     const found = repositoryOf(place, directory);
     if ("problem" in found) errors.add(line, found.problem);
     else if (more.length > 0 || (ref !== undefined && !isRevision(ref)))
-      errors.add(line, `${shownJson(text.trim())}: expected a repository, and perhaps a branch, a tag or a commit`);
+      errors.add(
+        line,
+        `${shownJson(text.trim())}: expected a repository, optionally followed by a branch, tag or commit`,
+      );
     else repositories.push({ line, repo: found.repo, written: place, ...(ref !== undefined && { ref }) });
   }
   checkBranches(

@@ -74,7 +74,7 @@ function isName(text: string): boolean {
 
 function promptOf(reader: RowReader, { prompt: read }: RowReading): string {
   const isText = (text: string) => text.trim() !== "";
-  const given = reader.text("prompt", isText, "expected a text that is not empty");
+  const given = reader.text("prompt", isText, "expected a non-empty string");
   const file = reader.text("prompt_file", isText, "expected the name of a file");
   if (reader.has("prompt") && reader.has("prompt_file"))
     reader.fail('"prompt" and "prompt_file": expected one of them');
@@ -96,7 +96,7 @@ function placeOf(reader: RowReader, directory: string): Pick<FleetTask, "repo" |
   const ref = reader.text("ref", isRevision, "expected a branch, a tag or a commit");
   if (ref !== undefined && !reader.has("repo")) reader.fail('"ref" requires "repo"');
   const isRight = reader.has("repo") ? isBelowClone : (text: string) => text.trim() !== "" && !text.includes("\0");
-  const below = reader.has("repo") ? "expected a directory below the clone" : "expected the name of a directory";
+  const below = reader.has("repo") ? "expected a directory in the clone" : "expected the name of a directory";
   const dir = reader.text("dir", isRight, below);
   return {
     ...(repo !== undefined && { repo }),

@@ -37,5 +37,5 @@ export async function readTaskList(
 }
 
 const expectedLines =
-  `Expected one JSON object a line, as in {"key":"a","prompt":"…"}; jq -c '.[]' makes lines of an array, ` +
+  `Expected one JSON object per line, as in {"key":"a","prompt":"…"}; jq -c '.[]' turns an array into lines, ` +
   "and --repos takes a list of repositories.";

@@ -57,6 +57,6 @@ function decoded(part: string): string {
 }
 
 function badUrl(problem: string): KodaError {
-  const expected = `Expected ${form}, with %40 for @ in a password, and the like`;
-  return new KodaError("usage", `Cannot use this URL of a store: ${problem}. ${expected}`);
+  const expected = `Expected ${form}, with special characters in a password percent-encoded (@ is %40)`;
+  return new KodaError("usage", `Cannot use this store URL: ${problem}. ${expected}`);
 }

@@ -62,7 +62,7 @@ async function versionOf(rows: Rows, { place }: PostgresAddress): Promise<number
   const { version = 0 } = (await first<{ version: number }>(rows, "SELECT version FROM koda.schema_version")) ?? {};
   if (version <= migrations.length) return version;
   const versions = `schema ${version}, this one knows ${migrations.length}`;
-  throw new KodaError("store", `Cannot use ${place}: its tables are of a newer koda (${versions}). Update koda.`);
+  throw new KodaError("store", `Cannot use ${place}: its tables were made by a newer koda (${versions}). Update koda.`);
 }
 
 /** `CREATE SCHEMA IF NOT EXISTS` needs the right to create one even where there is one. */

@@ -56,7 +56,7 @@ function readHeading(path: string): ResultsHeading {
   const fail = (problem: string, expected = "expected a directory that koda batch run --results wrote") =>
     new KodaError("usage", `Cannot merge "${path}": ${problem}; ${expected}`);
   if (bytes === undefined && existsSync(join(path, rowsName)))
-    throw fail(`there is no ${headingName} in it`, "its koda batch run has not ended, or was killed: run it again");
+    throw fail(`there is no ${headingName} in it`, "its koda batch run is still running or was killed: run it again");
   if (bytes === undefined) throw fail(`there is no ${headingName} in it`);
   if ("problem" in bytes) throw fail(`${headingName}: ${bytes.problem}`);
   const parsed = headingSchema.safeParse(readJson(new TextDecoder().decode(bytes)).value);
@@ -106,5 +106,5 @@ function readPatch(path: string, key: string): Uint8Array | undefined {
     if (errnoOf(error) === "ENOENT") return undefined;
     throw new KodaError("usage", `Cannot read "${file}": ${reasonOf(error)}`, { cause: error });
   }
-  throw new KodaError("usage", `Cannot read "${file}": it is larger than any patch of koda`);
+  throw new KodaError("usage", `Cannot read "${file}": it is larger than any patch that koda writes`);
 }

@@ -18,7 +18,7 @@ export async function mergeShards(directories: readonly ResultsDirectory[]): Pro
       const other = owners.get(row.key);
       if (other !== undefined)
         throw refusal(`task "${row.key}" is in "${other.path}" and in "${shard.path}": expected each task once`);
-      if (row.patch && !shard.hasPatch(row.key)) throw refusal(`"${shard.path}" has lost the patch of "${row.key}"`);
+      if (row.patch && !shard.hasPatch(row.key)) throw refusal(`"${shard.path}" is missing the patch of "${row.key}"`);
       owners.set(row.key, shard);
       addToTally(tally, row);
       tasks += 1;

@@ -101,7 +101,7 @@ export async function closeLostAttempt(rows: Rows, of: { batch: BatchRow; key: s
   await closeAttempt(rows, of, { kind: "lost", spent, error: encodeFailure(workerLost), endedAt: Date.now() });
 }
 
-const workerLost = { code: "worker_lost", message: "Its worker ended without a word, or was silent for too long" };
+const workerLost = { code: "worker_lost", message: "Its worker died or went silent" };
 
 /** More of the budget for an attempt that has spent its grant. */
 export async function extendGrant(

@@ -104,7 +104,7 @@ function unreadable({ id }: Stored, problem: string): KodaError {
 
 function decodeBatch(stored: Stored): BatchRow | { problem: string } {
   // Work trees lie in a directory of this name.
-  if (!keyPattern.test(stored.id)) return { problem: "its id is not one that koda gives" };
+  if (!keyPattern.test(stored.id)) return { problem: "its id is not one made by koda" };
   const { value, problem } = readJson(stored.settings);
   const { data: settings, error } = settingsSchema.safeParse(value);
   if (settings === undefined) return { problem: problem ?? firstIssue(error) };

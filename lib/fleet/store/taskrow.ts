@@ -80,6 +80,6 @@ export function encodeFailure(error: z.infer<typeof failureSchema> | undefined):
 }
 
 export function decodeFailure(text: string): z.infer<typeof failureSchema> {
-  const unreadable = { code: "store", message: "The store has damaged the reason" };
+  const unreadable = { code: "store", message: "The reason was damaged in the store" };
   return failureSchema.safeParse(readJson(text).value).data ?? unreadable;
 }

@@ -17,7 +17,7 @@ import type { AttemptEnd, TaskClaim, Spending } from "../store.ts";
 
 type Ended = Omit<AttemptEnd, "durationMs">;
 
-const hasSecret = "the changes have the value of a secret variable of this machine, which the patch has as [key]";
+const hasSecret = "the changes contain the value of a secret variable of this machine, shown as [key] in the patch";
 
 const signalMs = 500;
 

@@ -14,8 +14,8 @@ export class AttemptStop extends Error {
 }
 
 const stopWords: Readonly<Record<AttemptStop["why"], string>> = {
-  lost: "Stopped, since another worker has the task",
-  cancelled: "Stopped, since the batch was cancelled",
+  lost: "Stopped because another worker has the task",
+  cancelled: "Stopped because the batch was cancelled",
   leaving: "Stopped with its worker",
 };
 

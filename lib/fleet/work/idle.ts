@@ -45,11 +45,11 @@ export class IdleTime {
   /** Why the worker is to stop, if it is. */
   async whyStop({ isOver }: Idle): Promise<string | undefined> {
     const { batch, once, drainAfterMs } = this.#options;
-    if (isOver && (batch !== undefined || once === true)) return "nothing is left to do";
+    if (isOver && (batch !== undefined || once === true)) return "nothing left to do";
     if (drainAfterMs === undefined && !isOver) await this.#sayWhy();
     if (performance.now() - this.#since < (drainAfterMs ?? Infinity)) return undefined;
-    const left = isOver ? "" : `, but ${(await this.#why()) || "tasks are left, which run elsewhere or have to wait"}`;
-    return `there was nothing to do${left}`;
+    const left = isOver ? "" : `, but ${(await this.#why()) || "some tasks are running elsewhere or waiting"}`;
+    return `nothing to do${left}`;
   }
 
   /** A change ends it early. */

@@ -29,7 +29,7 @@ export async function judgeEnd(
   // Another run has the same directory, or koda's database, and will end.
   if (code === "busy" || (error !== undefined && isForLock(error))) return { ...failures.unreachable, code };
   if (error?.message.startsWith(temporaryProblem) === true) return { ...failures.disk, code: "disk" };
-  if (error !== undefined && modelProblem.test(error.message) && !machine.flags.some((flag) => choosesModel.test(flag)))
+  if (error !== undefined && modelProblem.test(error.message) && isModelOfMachine(machine))
     return { exit, kind: "fault", code };
   // A project may hide what every program needs, and so may the options of a task. Elsewhere nothing does.
   if (exit === exitByCode.sandbox && (await sandboxOn(machine)) !== undefined) return { exit, kind: "exit", code };
@@ -44,6 +44,12 @@ const patchProblem = "Cannot make the patch (--patch): ";
 /** How it says that it has no directory for temporary files, which is a setting of the machine or a full disk. */
 const temporaryProblem = "Cannot make a directory for temporary files in ";
 
-/** How it says that there is no such model. Without one of these flags it was chosen on this machine. */
+/** How it says that there is no such model. */
 const modelProblem = /^(?:Unknown provider|Cannot tell which provider|The provider ".*" has no default model)/;
-const choosesModel = /^--(?:model|base-url|agent|trust-project)(?:=|$)/;
+const choosesModel = /^--(?:model|base-url|agent)=/;
+
+/** Neither the task chose it, nor a project that is trusted, whose configuration comes before the user's own. */
+function isModelOfMachine({ flags, env }: RunOnMachine): boolean {
+  const mayBeProjects = flags.includes("--trust-project") && !env["KODA_MODEL"];
+  return !mayBeProjects && !flags.some((flag) => choosesModel.test(flag));
+}

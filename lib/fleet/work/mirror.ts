@@ -34,7 +34,7 @@ const refsFile = "koda-refs";
 export async function openMirror(source: MirrorSource): Promise<Mirror> {
   const { directory, repo } = source;
   if (repo.startsWith("-"))
-    throw new AttemptFailure("usage", `Cannot clone "${repo}": expected a URL or a path, which do not begin with "-"`);
+    throw new AttemptFailure("usage", `Cannot clone "${repo}": expected a URL or a path that does not start with "-"`);
   mkdirSync(dirname(directory), { recursive: true, mode: 0o700 });
   if (!existsSync(join(directory, refsFile))) {
     using _ = await locked(directory, source.signal);

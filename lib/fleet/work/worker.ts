@@ -73,7 +73,7 @@ export class FleetWorker {
       over.abort();
       await Promise.all([keeping, stopping]);
     }
-    const end = this.#end ?? { why: idle ?? "nothing is left to do", exit: 0 };
+    const end = this.#end ?? { why: idle ?? "nothing left to do", exit: 0 };
     await this.#retry.ask(() => store.leave(identity, end.why)).catch((error: unknown) => this.#fail(error));
     const { why, exit } = this.#end ?? end;
     note({ type: "worker.stop", worker: identity.id, why, ...(exit !== 0 && { exit }) });
