@@ -1,7 +1,6 @@
 import { homedir } from "node:os";
 import { within } from "../lib/async/within.ts";
 import { batchesDirectory, databaseFile } from "../lib/config/paths.ts";
-import { loadConfig } from "../lib/config/load.ts";
 import { KodaError } from "../lib/errors.ts";
 import { Attempts } from "../lib/fleet/work/attempts.ts";
 import type { FleetEvent } from "../lib/fleet/events.ts";
@@ -12,6 +11,7 @@ import { FleetWorker, type WorkerEnd } from "../lib/fleet/work/worker.ts";
 import { thisProcess } from "../lib/session/process.ts";
 import { taskFlags } from "./flags.ts";
 import type { Stopper } from "./signals.ts";
+import { loadUserConfig } from "./userconfig.ts";
 import { version } from "./version.ts";
 
 type FleetWork = {
@@ -48,7 +48,7 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
     flags: noSandbox ? ["--no-sandbox"] : [],
     isTaskFlag: (name) => Object.hasOwn(taskFlags, name),
     // An invalid configuration stops the worker, and not each task.
-    mayWriteGit: (await allowsGit(directory)) || noSandbox,
+    mayWriteGit: (await loadUserConfig()).sandbox.allowGit || noSandbox,
   });
   const { signal } = stopper.controller;
   const choice = { concurrency: jobs, batch, once, drainAfterMs };
@@ -62,13 +62,6 @@ export async function workOnTasks(work: FleetWork): Promise<WorkerEnd> {
 
 /** A worker that is told to stop does not wait for a store that is away. */
 const lastSweepMs = 2_000;
-
-/** By the user's configuration, which each `koda exec` reads. */
-async function allowsGit(root: string): Promise<boolean> {
-  const places = { env: process.env, home: homedir(), root };
-  const request = { ...places, bare: false, isTrusted: false, sets: [], overrides: {} };
-  return (await loadConfig(request)).config.sandbox.allowGit;
-}
 
 /** One that this store does not know may be another store's. */
 async function isOpen(store: FleetStore, batch: string): Promise<boolean> {

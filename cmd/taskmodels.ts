@@ -1,8 +1,6 @@
-import { homedir } from "node:os";
-import { loadConfig } from "../lib/config/load.ts";
-import { batchesDirectory } from "../lib/config/paths.ts";
 import { assertModel } from "../lib/model/resolve.ts";
 import type { ExecOptions } from "./options.ts";
+import { loadUserConfig } from "./userconfig.ts";
 
 type ModelOptions = Partial<Pick<ExecOptions, "model" | "baseUrl" | "trustProject">>;
 
@@ -12,9 +10,7 @@ type ModelOptions = Partial<Pick<ExecOptions, "model" | "baseUrl" | "trustProjec
  */
 export async function openModelCheck(): Promise<(options: ModelOptions) => Promise<void>> {
   const { env } = process;
-  const user = { env, home: homedir() };
-  const request = { ...user, root: batchesDirectory(user), bare: false, isTrusted: false, sets: [], overrides: {} };
-  const { config } = await loadConfig(request);
+  const config = await loadUserConfig();
   const assertKnown = async (model = config.model) => {
     if (model !== undefined) await assertModel(model, { config, env });
   };

@@ -139,7 +139,7 @@ export interface FleetStore extends AsyncDisposable {
   leave(worker: WorkerIdentity, why: string): Promise<void>;
 
   /** Without those that cannot be read, which are told of. */
-  batches(onProblem?: (message: string) => void): Promise<readonly BatchOverview[]>;
+  batches(onProblem: (message: string) => void): Promise<readonly BatchOverview[]>;
   /** The batch with this id, or with the only one that begins so. Throws `batch_not_found`. */
   find(idOrPrefix: string): Promise<string>;
   overview(batch: string): Promise<BatchOverview>;

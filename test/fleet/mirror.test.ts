@@ -18,7 +18,7 @@ test("the branches of a mirror stay as they were, also when one is fetched again
   for (const ref of [undefined, "main", "HEAD"])
     expect(await findRevision(source, mirror, ref)).toEqual({ commit: first, branch: "main" });
   for (const ref of ["main~0", "HEAD~0"]) expect(await findRevision(source, mirror, ref)).toEqual({ commit: first });
-  // Where git had a file it would need a directory.
+  // git keeps a branch as a file, and a file "main" leaves no room for a directory "main".
   git(place, repo, "branch", "--move", "main", "main/1");
   expect(await fetchBranch(source, mirror, "main/1")).toEqual({ commit: commit(), branch: "main/1" });
 });

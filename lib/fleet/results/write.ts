@@ -1,4 +1,4 @@
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { errnoOf, KodaError, reasonOf } from "../../errors.ts";
 import { HeldDirectory } from "../../files/held.ts";
@@ -55,17 +55,12 @@ export async function writeRows(directory: HeldDirectory, rows: AsyncIterable<Re
   const temporary = directory.at(temporaryName());
   const descriptor = openSync(temporary, "wx", 0o666);
   try {
-    for await (const row of rows) writeWhole(descriptor, `${JSON.stringify(row)}\n`);
+    for await (const row of rows) writeFileSync(descriptor, `${JSON.stringify(row)}\n`);
     renameSync(temporary, directory.at(rowsName));
   } finally {
     closeSync(descriptor);
     rmSync(temporary, { force: true });
   }
-}
-
-function writeWhole(descriptor: number, text: string): void {
-  const bytes = Buffer.from(text);
-  for (let sent = 0; sent < bytes.length;) sent += writeSync(descriptor, bytes, sent);
 }
 
 /** Writes KEY.patch for each task that has one, and removes it for the others; returns the number of patches. */

@@ -102,7 +102,7 @@ export class SqlStore implements FleetStore {
     await noteWorker(this.#database, worker, why);
   }
 
-  async batches(onProblem: (message: string) => void = () => {}): Promise<readonly BatchOverview[]> {
+  async batches(onProblem: (message: string) => void): Promise<readonly BatchOverview[]> {
     const batches = await readBatches(this.#database, onProblem);
     return await Promise.all(batches.map((batch) => readOverview(this.#database, batch)));
   }

@@ -24,10 +24,10 @@ const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY, O_DIRECTORY } = constants;
 /** Linux's O_PATH, which node:fs does not name. */
 const directoryOnly = 0o10000000 | O_DIRECTORY | O_NOFOLLOW;
 
-/** Anything else is no matter of the tree, which would lose a file by it. */
+/** Other errors, as for too many open files, are thrown: the patch would lose a file that is there. */
 const refusals: ReadonlySet<string> = new Set("ENOENT ENOTDIR ELOOP ESTALE EACCES EPERM ENAMETOOLONG ENXIO".split(" "));
 
-/** A tree in which names, whatever bytes they are, lead through no symlink. */
+/** A tree in which names lead through no symlink. They are bytes, as in git; those of HeldDirectory are texts. */
 export class HeldTree implements Disposable {
   readonly #root: string;
   /** The directory of the last name. */

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, symlinkSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { yieldToEventLoop } from "../../async/yieldtoeventloop.ts";
 import { runGit, streamGit, type GitRun } from "../../git/program.ts";
@@ -53,7 +53,7 @@ async function changedEntries(run: GitRun, base: string): Promise<IndexEntry[]> 
   let size = 0;
   for await (const piece of streamGit(run, [...listCommand, base])) {
     size += piece.length;
-    // The patch has more to say of each of them.
+    // The patch is longer than this list.
     assertPatchSize(size);
     pieces.push(piece);
   }
@@ -74,8 +74,8 @@ async function isOwn({ name, mode, id }: IndexEntry, tree: HeldTree, signal: Abo
 }
 
 /**
- * git has converted the others, or they have changed since: it takes them from copies, which no command reaches. What
- * is not in the tree is not in the index either.
+ * git has converted the others, or they have changed since: it reads them again, from copies that no command can reach.
+ * Those that are not in the tree leave the index.
  */
 async function readAgain(run: GitRun, tree: HeldTree, entries: readonly IndexEntry[]): Promise<void> {
   const copies = join(run.directory, "koda-copies");
@@ -103,8 +103,7 @@ async function copy(name: string, tree: HeldTree, { to, signal }: Copying): Prom
   }
   const descriptor = openSync(path, "wx", found.mode | 0o600);
   try {
-    for await (const piece of piecesOf(found, signal))
-      for (let sent = 0; sent < piece.length;) sent += writeSync(descriptor, piece, sent);
+    for await (const piece of piecesOf(found, signal)) writeFileSync(descriptor, piece);
   } finally {
     closeSync(descriptor);
   }

@@ -139,7 +139,7 @@ type NewShadowRepository = {
   commit: string | undefined;
 };
 
-/** For a tree as it was just made: of a commit, or empty. Of an empty one git knows nothing before it has a file. */
+/** For a tree as it was just made: of a commit, or empty. An empty one gets its git directory later. */
 export function makeShadowRepository(made: NewShadowRepository): ShadowRepository {
   const { directory, git, root, mirror, commit: base = emptyTree } = made;
   mkdirSync(directory, { recursive: true });

@@ -117,7 +117,7 @@ async function fill(
   return makeShadowRepository({ directory, git: user.git, root, mirror, commit: revision.commit });
 }
 
-/** The branch of a task that is to see what others have pushed there: it waits for them, or publishes it too. */
+/** The branch as it is now, for a task that must see what others pushed: it waits for them, or publishes it too. */
 async function latest(
   { ref, after, publish }: FleetTask,
   { source, mirror }: { source: MirrorSource; mirror: Mirror },
